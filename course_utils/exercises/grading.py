@@ -1,0 +1,131 @@
+"""Grading: try an answer beside the reference solution, and beside each wrong answer that is known by name."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from course_utils.exercises import Exercise
+
+NOT_ATTEMPTED, RIGHT, WRONG, ERROR = "not attempted", "right", "wrong", "error"
+LONGEST = 200  # characters of a value that a message quotes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What grading found: one of the four states, and one sentence that says why."""
+
+    state: str
+    message: str
+
+
+@dataclass(frozen=True)
+class _Raised:
+    """Stands for the result of a trial that raised."""
+
+    error: BaseException
+
+
+def grade(exercise: Exercise, answer: Any) -> Outcome:
+    """Grade an answer. Never raises, whatever the answer does, short of stopping the interpreter."""
+    if answer is None or answer is ...:
+        return Outcome(NOT_ATTEMPTED, "Fill in the cell above, run it, then run this cell again.")
+    if exercise.cases is None:
+        return _grade_value(exercise, answer)
+    if not callable(answer):
+        return Outcome(WRONG, f"The answer is a function; this is {_quote(answer)}. Pass its name without parentheses.")
+    return _grade_function(exercise, answer)
+
+
+def _grade_value(exercise: Exercise, answer: Any) -> Outcome:
+    if _same(exercise, answer, exercise.solution):
+        return Outcome(RIGHT, f"{_quote(answer)}. {exercise.why}")
+    for wrong in exercise.wrong:
+        if _same(exercise, answer, wrong.answer):
+            return Outcome(WRONG, wrong.message)
+    return Outcome(WRONG, f"{_quote(answer)} is not it. Open a hint below.")
+
+
+def _grade_function(exercise: Exercise, answer: Any) -> Outcome:
+    results = list(_trials(answer, exercise.cases()))
+    if all(result is None or result is ... for result in results):
+        return Outcome(NOT_ATTEMPTED, "The function returns nothing yet: write its body and run its cell.")
+    rights = list(_trials(exercise.solution, exercise.cases()))
+    if not all(map(lambda a, b: _same(exercise, a, b), results, rights)):
+        return _explain(exercise, results, rights)
+    for case, result in zip(exercise.refuses(), _trials(answer, exercise.refuses()), strict=True):
+        if not (isinstance(result, _Raised) and isinstance(result.error, ValueError)):
+            return _named(exercise, answer) or Outcome(WRONG, f"{_call(case)} should raise a ValueError.")
+    return Outcome(RIGHT, f"It agrees with the reference in all {len(rights)} trials. {exercise.why}")
+
+
+def _explain(exercise: Exercise, results: list, rights: list) -> Outcome:
+    for wrong in exercise.wrong:
+        known = list(_trials(wrong.answer, exercise.cases()))
+        if _alike(exercise, results, known):
+            return Outcome(WRONG, wrong.message)
+    case, result, right = next(
+        trial for trial in zip(exercise.cases(), results, rights, strict=True) if not _same(exercise, *trial[1:])
+    )
+    if isinstance(result, _Raised):
+        return Outcome(ERROR, f"{_call(case)} raised {type(result.error).__name__}: {_clip(str(result.error))}")
+    return Outcome(WRONG, f"{_call(case)} gives {_quote(result)}; it should be {_quote(right)}.")
+
+
+def _named(exercise: Exercise, answer: Any) -> Outcome | None:
+    """The message of a known wrong answer that fails on refused arguments in the same way."""
+    refused = exercise.refuses()
+    results = list(_trials(answer, refused))
+    for wrong in exercise.wrong:
+        right_elsewhere = _alike(
+            exercise, list(_trials(wrong.answer, exercise.cases())), list(_trials(exercise.solution, exercise.cases()))
+        )
+        if right_elsewhere and _alike(exercise, results, list(_trials(wrong.answer, refused))):
+            return Outcome(WRONG, wrong.message)
+    return None
+
+
+def _trials(function: Any, cases: list[tuple]) -> Iterator[Any]:
+    """The function's result on a copy of each case; what it raises is a result too."""
+    for case in cases:
+        try:
+            with np.errstate(all="ignore"):
+                yield function(*copy.deepcopy(case))
+        except (Exception, SystemExit) as error:
+            yield _Raised(error)
+
+
+def _alike(exercise: Exercise, results: list, known: list) -> bool:
+    return all(_same(exercise, one, other) for one, other in zip(results, known, strict=True))
+
+
+def _same(exercise: Exercise, one: Any, other: Any) -> bool:
+    if isinstance(one, _Raised) or isinstance(other, _Raised):
+        return isinstance(one, _Raised) and isinstance(other, _Raised) and type(one.error) is type(other.error)
+    if isinstance(one, str) or isinstance(other, str):
+        return isinstance(one, str) and isinstance(other, str) and one.strip().lower() == other.strip().lower()
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(_same(exercise, *pair) for pair in zip(one, other, strict=True))
+    try:
+        one, other = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return one.shape == other.shape and np.allclose(one, other, exercise.rtol, exercise.atol, equal_nan=True)
+
+
+def _call(case: tuple) -> str:
+    return f"The function, given {', '.join(map(_quote, case))},"
+
+
+def _quote(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"an array of shape {value.shape}"
+    if isinstance(value, float | np.floating):
+        return f"{value:.6g}"
+    return _clip(np.array2string(value, precision=4) if isinstance(value, np.ndarray) else repr(value))
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
