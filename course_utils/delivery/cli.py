@@ -1,0 +1,126 @@
+"""The command line: python3 -m course_utils VERB. Standard library only; what a verb needs more it imports itself."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from course_utils.delivery import CourseError, bootstrap
+from course_utils.delivery.environment import become, course_environment
+
+START = ("py" if os.name == "nt" else "python3") + " -m course_utils"
+ABOUT = """Commands of the course. Each works from the system's Python (3.11 or newer); what the course
+needs is installed into the folder .venv of this clone, or into the one that COURSE_VENV names."""
+EXAMPLES = f"""examples:
+  {START} lab            open the first notebook, setting up if need be
+  {START} lab 10         open chapter 10
+  {START} test --quick   the tests for every day
+  {START} run 10         run chapter 10 without a browser, every claim checked
+
+'{START} VERB --help' says more about a verb. pip's own settings (proxy, certificate, index) are respected."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Carry out one command. Returns the exit status: 0, 1 for a failure told in one sentence, 130 after Ctrl-C."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # a console that can't show a letter of a path shows "?"
+    os.environ.pop("PYTHONHOME", None)  # an environment's interpreter finds its own home
+    try:
+        return _carry_out(arguments)
+    except CourseError as error:
+        print(f"course: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nStopped. The same command goes on from here.", file=sys.stderr)
+        return 130
+
+
+def _carry_out(arguments: Sequence[str]) -> int:
+    arguments = list(arguments)
+    split = arguments.index("--") if "--" in arguments else len(arguments)
+    parser = _parser()
+    options, rest = parser.parse_known_args(arguments[:split])
+    options.extra = [*rest, *arguments[split + 1 :]]
+    if options.extra and options.verb not in ("lab", "test") or rest and options.verb == "lab":
+        parser.error(f"{options.verb} does not know {' '.join(options.extra)}")
+    return options.carry_out(options, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    plain = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog=START, description=ABOUT, epilog=EXAMPLES, formatter_class=plain)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", title="verbs")
+
+    def verb(name: str, carry_out: Callable[..., int], says: str, example: str) -> argparse.ArgumentParser:
+        epilog = f"example:\n  {START} {example}"
+        added = verbs.add_parser(name, help=says, description=says, epilog=epilog, formatter_class=plain)
+        added.set_defaults(carry_out=carry_out)
+        return added
+
+    lab = verb("lab", _lab, "Set up if need be and open JupyterLab at a chapter.", "lab 10 -- --no-browser")
+    lab.add_argument("chapter", nargs="?", default="00", help="two digits (default: 00, the start)")
+    verb("setup", _setup, "Create .venv and install the course into it; repeat it at will.", "setup")
+    test = verb("test", _test, "Set up with the test tools and run the suite.", "test --quick -k pip")
+    scope = test.add_mutually_exclusive_group()
+    scope.set_defaults(scope="usual")
+    scope.add_argument(
+        "--quick", dest="scope", action="store_const", const="quick", help="leave out notebooks, browser and slow tests"
+    )
+    scope.add_argument("--full", dest="scope", action="store_const", const="full", help="add the heavy tests")
+    run = verb("run", _run, "Run chapters headless: claims strict, seconds and memory told.", "run 10 --save --record")
+    run.add_argument("chapters", nargs="*", metavar="NN", help="chapters (default: all)")
+    run.add_argument("--save", action="store_true", help="write the outputs into the notebook")
+    run.add_argument("--record", action="store_true", help="write the measured values to data/measured")
+    claims = verb("claims", _claims, "Print the ledger: each claim, its verdict and what was measured.", "claims --rows")
+    claims.add_argument("--rows", action="store_true", help="which rows of the register are covered, left out or open")
+    return parser
+
+
+def _setup(options: argparse.Namespace, arguments: list[str]) -> int:
+    done = "Ready" if bootstrap.set_up() else "Nothing to do"
+    print(f"{done}. Next: {START} lab")
+    return 0
+
+
+def _lab(options: argparse.Namespace, arguments: list[str]) -> int:
+    from course_utils.delivery.chapters import find
+
+    find(options.chapter)  # an unknown chapter is told before the minutes of a set-up
+    bootstrap.set_up()
+    _go_inside(arguments)
+    from course_utils.delivery.lab import open_lab
+
+    open_lab(options.chapter, options.extra)
+
+
+def _test(options: argparse.Namespace, arguments: list[str]) -> int:
+    bootstrap.set_up(tests=True)
+    _go_inside(arguments)
+    from course_utils.delivery.testing import run_tests
+
+    return run_tests(options.scope, options.extra)
+
+
+def _run(options: argparse.Namespace, arguments: list[str]) -> int:
+    _go_inside(arguments)
+    from course_utils.delivery.running import run_chapters
+
+    return run_chapters(options.chapters, save=options.save, record=options.record)
+
+
+def _claims(options: argparse.Namespace, arguments: list[str]) -> int:
+    _go_inside(arguments)
+    from course_utils.delivery.ledger import claims_table, rows_table
+
+    print(rows_table() if options.rows else claims_table())
+    return 0
+
+
+def _go_inside(arguments: list[str]) -> None:
+    """Go on with the environment's interpreter. Raises CourseError, naming setup, where that isn't installed."""
+    environment = course_environment()
+    if environment.is_current():
+        return
+    if not bootstrap.was_set_up(environment):
+        raise CourseError(f"the course is not set up in {environment.folder} yet: run '{START} setup' first.")
+    become([str(environment.python), "-m", "course_utils", *arguments])

@@ -1,0 +1,84 @@
+"""Keeping what a run gave: outputs in the notebook, measured values in data/measured."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from course_utils.classroom.claims import Claim, load_claims
+from course_utils.delivery import CourseError
+from course_utils.places import DATA
+
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def source_hash(notebook: Mapping[str, Any]) -> str:
+    """sha256 of the sources of the code cells, each ended by a newline: tells whether the code that is there was run."""
+    code = ("".join(cell["source"]) + "\n" for cell in notebook["cells"] if cell["cell_type"] == "code")
+    return hashlib.sha256("".join(code).encode()).hexdigest()
+
+
+def save(notebook: NotebookNode, path: Path) -> None:
+    """Write a notebook that was run: the same run gives the same bytes. Stamps metadata course.ran with source_hash."""
+    tidy(notebook)
+    notebook.metadata["course"] = {**notebook.metadata.get("course", {}), "ran": source_hash(notebook)}
+    nbformat.validate(notebook)
+    _replace(path, nbformat.writes(notebook).rstrip("\n") + "\n")
+
+
+def tidy(notebook: NotebookNode) -> None:
+    """Take out what differs from run to run: widget ids and state, timings, the versions of the machine's Python."""
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata["kernelspec"] = KERNEL
+    notebook.metadata["language_info"] = {"name": "python"}
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code" and not cell.source.strip():  # was not run
+            cell.execution_count, cell.outputs = None, []
+        for output in cell.get("outputs", []):
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+
+
+def record(chapter: str, settled: Mapping[str, Any], versions: Mapping[str, str], folder: Path = DATA) -> Path:
+    """Write what a strict run measured to data/measured/NN.json. Returns the file.
+
+    A volatile claim keeps its bound in place of its values. Raises CourseError if a claim of the chapter is unsettled.
+    """
+    claims = {name: claim for name, claim in load_claims(folder / "claims").items() if claim.chapter == chapter}
+    unsettled = [name for name in claims if name not in settled]
+    if unsettled:
+        raise CourseError(f"not recorded: the chapter does not settle {', '.join(unsettled)}")
+    content = {
+        "chapter": chapter,
+        "claims": {name: _measured(claim, settled[name]["values"]) for name, claim in claims.items()},
+        "date": date.today().isoformat(),
+        "versions": dict(versions),
+    }
+    path = folder / "measured" / f"{chapter}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True) + "\n")
+    return path
+
+
+def _measured(claim: Claim, values: Mapping[str, float]) -> dict[str, Any]:
+    if claim.volatile:
+        entry = {"bound": {name: str(bound) for name, bound in claim.expect.items()}}
+    else:
+        entry = {"values": dict(values)}
+    return entry if claim.seed is None else {**entry, "seed": claim.seed}
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a neighbour and put it in the file's place, so that a stop leaves the old file or the new one."""
+    new = path.with_name(path.name + ".new")
+    try:
+        new.write_text(text, encoding="utf-8", newline="\n")
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
