@@ -122,6 +122,8 @@ def _call(case: tuple) -> str:
 def _quote(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"an array of shape {value.shape}"
+    if callable(value):
+        return "a function"
     if isinstance(value, float | np.floating):
         return f"{value:.6g}"
     return _clip(np.array2string(value, precision=4) if isinstance(value, np.ndarray) else repr(value))
