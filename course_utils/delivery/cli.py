@@ -1,4 +1,7 @@
-"""The command line: python3 -m course_utils VERB. Standard library only; what a verb needs more it imports itself."""
+"""The command line: python3 -m course_utils VERB.
+
+Standard library only; what a verb needs more it imports itself, once it runs inside the environment.
+"""
 
 import argparse
 import os
@@ -21,7 +24,7 @@ EXAMPLES = f"""examples:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Carry out one command. Returns the exit status: 0, 1 for a failure told in one sentence, 130 after Ctrl-C."""
+    """Carry out one command. Returns the status: 1 after a failure told in a sentence, 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # a console that can't show a letter of a path shows "?"
     os.environ.pop("PYTHONHOME", None)  # an environment's interpreter finds its own home
@@ -64,15 +67,28 @@ def _parser() -> argparse.ArgumentParser:
     scope = test.add_mutually_exclusive_group()
     scope.set_defaults(scope="usual")
     scope.add_argument(
-        "--quick", dest="scope", action="store_const", const="quick", help="leave out notebooks, browser and slow tests"
+        "--quick",
+        dest="scope",
+        action="store_const",
+        const="quick",
+        help="leave out notebooks, browser and slow tests",
     )
     scope.add_argument("--full", dest="scope", action="store_const", const="full", help="add the heavy tests")
-    run = verb("run", _run, "Run chapters headless: claims strict, seconds and memory told.", "run 10 --save --record")
+    run = verb(
+        "run",
+        _run,
+        "Run chapters headless: claims strict, seconds and memory told.",
+        "run 10 --save --record",
+    )
     run.add_argument("chapters", nargs="*", metavar="NN", help="chapters (default: all)")
     run.add_argument("--save", action="store_true", help="write the outputs into the notebook")
     run.add_argument("--record", action="store_true", help="write the measured values to data/measured")
-    claims = verb("claims", _claims, "Print the ledger: each claim, its verdict and what was measured.", "claims --rows")
-    claims.add_argument("--rows", action="store_true", help="which rows of the register are covered, left out or open")
+    claims = verb(
+        "claims", _claims, "Print the ledger: each claim, its verdict and what was measured.", "claims --rows"
+    )
+    claims.add_argument(
+        "--rows", action="store_true", help="which rows of the register are covered, left out or open"
+    )
     return parser
 
 
@@ -117,7 +133,7 @@ def _claims(options: argparse.Namespace, arguments: list[str]) -> int:
 
 
 def _go_inside(arguments: list[str]) -> None:
-    """Go on with the environment's interpreter. Raises CourseError, naming setup, where that isn't installed."""
+    """Go on with the environment's interpreter. Raises CourseError, naming setup, where there is none."""
     environment = course_environment()
     if environment.is_current():
         return

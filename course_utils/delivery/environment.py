@@ -36,7 +36,7 @@ class Environment:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """Its Python's version, such as (3, 12, 1), as written when it was made; () where that can't be read."""
+        """Its Python's version, such as (3, 12, 1), written when it was made; () where that can't be read."""
         try:
             text = (self.folder / "pyvenv.cfg").read_text(encoding="utf-8")
         except OSError:
@@ -47,14 +47,16 @@ class Environment:
     @property
     def packages(self) -> Path:
         """Its site-packages folder."""
-        return self.folder / ("Lib" if ON_WINDOWS else "lib/python{}.{}".format(*self.version)) / "site-packages"
+        return (
+            self.folder / ("Lib" if ON_WINDOWS else "lib/python{}.{}".format(*self.version)) / "site-packages"
+        )
 
     def is_current(self) -> bool:
         """True if this very program runs inside it."""
         return Path(sys.prefix).resolve() == self.folder.resolve()
 
     def usable(self) -> bool:
-        """True if it has an interpreter that is new enough. The link dangles after the system's Python is replaced."""
+        """True if it has an interpreter that is new enough. The link dangles when Python was removed."""
         return self.python.exists() and self.version >= OLDEST
 
     def has(self, package: str, version: str) -> bool:
@@ -69,7 +71,7 @@ def course_environment() -> Environment:
 
 
 def make_sound(environment: Environment) -> None:
-    """Create the environment where it is missing, broken, without pip or too old; repair what a stop left half done.
+    """Create the environment where it is missing, broken or too old; repair what a stop left half done.
 
     Raises CourseError where it can't be created, or where COURSE_VENV names a folder of something else.
     """
@@ -82,7 +84,7 @@ def make_sound(environment: Environment) -> None:
 
 
 def pip(environment: Environment, *arguments: str | Path) -> None:
-    """Run the environment's pip, its progress on the screen. Raises CourseError with the reason where it fails."""
+    """Run the environment's pip, its progress on the screen. Raises CourseError with the reason."""
     log = environment.folder / "course-pip.log"
     log.unlink(missing_ok=True)
     command = [environment.python, "-m", "pip", "--disable-pip-version-check", "--log", log, *arguments]
@@ -92,7 +94,7 @@ def pip(environment: Environment, *arguments: str | Path) -> None:
 
 
 def become(command: Sequence[str]) -> NoReturn:
-    """Go on as another program. Where a process can't replace itself (Windows), wait for it and exit as it does."""
+    """Go on as another program; on Windows, where a process can't, wait for it and exit with its status."""
     sys.stdout.flush()
     if not ON_WINDOWS:
         os.execv(command[0], command)
@@ -113,15 +115,17 @@ def _refuse_foreign(folder: Path) -> None:
     """Creating clears the folder, so a folder of other things is left alone."""
     foreign = folder != ROOT / ".venv" and folder.exists() and not (folder / "pyvenv.cfg").exists()
     if foreign and (not folder.is_dir() or any(folder.iterdir())):
-        raise CourseError(f"COURSE_VENV names {folder}, which is no virtual environment: name a new folder, or unset it.")
+        raise CourseError(
+            f"COURSE_VENV names {folder}, which is no virtual environment: name a new folder, or unset it."
+        )
 
 
 def _create(folder: Path) -> None:
     if not (importlib.util.find_spec("venv") and importlib.util.find_spec("ensurepip")):
         package = "python{}.{}-venv".format(*sys.version_info)
         raise CourseError(
-            f"This Python can't create virtual environments: on Debian and Ubuntu run 'sudo apt install {package}'; "
-            "elsewhere install Python's venv and ensurepip modules."
+            f"This Python can't create virtual environments: on Debian and Ubuntu run "
+            f"'sudo apt install {package}'; elsewhere install Python's venv and ensurepip modules."
         )
     import venv
 
@@ -135,10 +139,13 @@ def _create(folder: Path) -> None:
 
 
 def _forget_half_installed(environment: Environment) -> None:
-    """Make pip install anew each package that a killed install left incomplete: pip itself would take it for whole."""
+    """Make pip install anew what a killed install left incomplete: pip itself would take it for whole."""
     for info in environment.packages.glob("*.dist-info"):
         if not _is_whole(info):
-            print(f"{info.name.removesuffix('.dist-info')} is incomplete: it will be installed again", flush=True)
+            print(
+                f"{info.name.removesuffix('.dist-info')} is incomplete: it will be installed again",
+                flush=True,
+            )
             shutil.rmtree(info)
 
 
@@ -147,6 +154,8 @@ def _is_whole(info: Path) -> bool:
     try:
         with (info / "RECORD").open(encoding="utf-8", newline="") as record:
             sizes = [(path, int(size)) for path, _, size in csv.reader(record) if size]
-        return (info / "INSTALLER").exists() and all((info.parent / path).stat().st_size == size for path, size in sizes)
+        return (info / "INSTALLER").exists() and all(
+            (info.parent / path).stat().st_size == size for path, size in sizes
+        )
     except (OSError, ValueError):
         return False

@@ -19,13 +19,13 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 def source_hash(notebook: Mapping[str, Any]) -> str:
-    """sha256 of the sources of the code cells, each ended by a newline: tells whether the code that is there was run."""
+    """sha256 of the code cells' sources, each ended by a newline: tells if the code that is there was run."""
     code = ("".join(cell["source"]) + "\n" for cell in notebook["cells"] if cell["cell_type"] == "code")
     return hashlib.sha256("".join(code).encode()).hexdigest()
 
 
 def save(notebook: NotebookNode, path: Path) -> None:
-    """Write a notebook that was run: the same run gives the same bytes. Stamps metadata course.ran with source_hash."""
+    """Write a notebook that was run, with its source_hash in metadata.course.ran. Same run, same bytes."""
     tidy(notebook)
     notebook.metadata["course"] = {**notebook.metadata.get("course", {}), "ran": source_hash(notebook)}
     nbformat.validate(notebook)
@@ -33,7 +33,7 @@ def save(notebook: NotebookNode, path: Path) -> None:
 
 
 def tidy(notebook: NotebookNode) -> None:
-    """Take out what differs from run to run: widget ids and state, timings, the versions of the machine's Python."""
+    """Take out what differs from run to run: widgets' ids and state, timings, the version of Python."""
     notebook.metadata.pop("widgets", None)
     notebook.metadata["kernelspec"] = KERNEL
     notebook.metadata["language_info"] = {"name": "python"}
@@ -45,12 +45,14 @@ def tidy(notebook: NotebookNode) -> None:
             output.get("data", {}).pop(WIDGET_VIEW, None)
 
 
-def record(chapter: str, settled: Mapping[str, Any], versions: Mapping[str, str], folder: Path = DATA) -> Path:
+def record(
+    chapter: str, settled: Mapping[str, Any], versions: Mapping[str, str], folder: Path = DATA
+) -> Path:
     """Write what a strict run measured to data/measured/NN.json. Returns the file.
 
-    A volatile claim keeps its bound in place of its values. Raises CourseError if a claim of the chapter is unsettled.
+    A volatile claim keeps its bound in place of its values. Raises CourseError if a claim was not settled.
     """
-    claims = {name: claim for name, claim in load_claims(folder / "claims").items() if claim.chapter == chapter}
+    claims = {name: one for name, one in load_claims(folder / "claims").items() if one.chapter == chapter}
     unsettled = [name for name in claims if name not in settled]
     if unsettled:
         raise CourseError(f"not recorded: the chapter does not settle {', '.join(unsettled)}")

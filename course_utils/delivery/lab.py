@@ -14,7 +14,7 @@ NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false",
 
 
 def open_lab(chapter: str, extra: Sequence[str] = ()) -> NoReturn:
-    """Become a JupyterLab that serves the clone and opens at the chapter; extra arguments go to it unchanged."""
+    """Become a JupyterLab that serves the clone and opens at the chapter. extra goes to JupyterLab."""
     page = find(chapter, NOTEBOOKS).relative_to(ROOT).as_posix()
     silence_news(Path(sys.prefix))
     print(f"Opening {page}. To stop JupyterLab, press Ctrl-C here twice.", flush=True)

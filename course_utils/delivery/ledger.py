@@ -1,4 +1,4 @@
-"""The ledger on the screen: each claim with its verdict and what was measured, and the rows of the register."""
+"""The ledger on the screen: each claim with its verdict and what was measured; the register's rows."""
 
 import json
 import shutil
@@ -20,18 +20,21 @@ def claims_table(folder: Path = DATA, width: int | None = None) -> str:
     claims = load_claims(folder / "claims")
     if not claims:
         return "There are no claims yet."
-    measured = {chapter: _recorded(folder, chapter) for chapter in sorted({one.chapter for one in claims.values()})}
+    measured = {
+        chapter: _recorded(folder, chapter) for chapter in sorted({one.chapter for one in claims.values()})
+    }
     lines = [
         (one.chapter, one.id, one.verdict, one.statement, _measurement(measured[one.chapter].get(one.id)))
         for one in claims.values()
     ]
     count = Counter(one.verdict for one in claims.values())
     total = ", ".join(f"{verdict}: {times}" for verdict, times in sorted(count.items()))
-    return f"{_table(('', 'claim', 'verdict', 'statement', 'measured'), lines, 3, width)}\n{len(claims)} claims ({total})"
+    table = _table(("", "claim", "verdict", "statement", "measured"), lines, 3, width)
+    return f"{table}\n{len(claims)} claims ({total})"
 
 
 def rows_table(folder: Path = DATA, width: int | None = None) -> str:
-    """The register's rows with what became of each: the claims that cover it, why it was left out, or open."""
+    """The register's rows with what became of each: its claims, why it was left out, or open."""
     register = _rows(folder / "register.toml")
     left_out = {row["id"]: row["reason"] for row in _rows(folder / "left_out.toml")}
     covering = _covering(load_claims(folder / "claims").values())
@@ -41,7 +44,8 @@ def rows_table(folder: Path = DATA, width: int | None = None) -> str:
         count[state] += 1
         lines.append((row["id"], state, row["class"], row["section"], detail))
     total = ", ".join(f"{count[state]} {state}" for state in ("covered", "left out", "open"))
-    return f"{_table(('row', 'state', 'class', 'section', 'by'), lines, 3, width)}\n{len(register)} rows: {total}"
+    table = _table(("row", "state", "class", "section", "by"), lines, 3, width)
+    return f"{table}\n{len(register)} rows: {total}"
 
 
 def _state(row: str, covering: dict[str, list[str]], left_out: dict[str, str]) -> tuple[str, str]:
@@ -72,12 +76,18 @@ def _measurement(entry: dict[str, Any] | None) -> str:
     """A recorded claim's values on one line; of a volatile claim its bound."""
     if entry is None:
         return "not yet"
-    values = {name: number(value) for name, value in entry.get("values", {}).items()} or entry.get("bound", {})
-    return next(iter(values.values())) if len(values) == 1 else ", ".join(f"{name} {text}" for name, text in values.items())
+    values = {name: number(value) for name, value in entry.get("values", {}).items()} or entry.get(
+        "bound", {}
+    )
+    return (
+        next(iter(values.values()))
+        if len(values) == 1
+        else ", ".join(f"{name} {text}" for name, text in values.items())
+    )
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]], wrapped: int, width: int | None) -> str:
-    """Columns as wide as their widest cell; column number `wrapped` and the last share what the screen has left."""
+    """Columns as wide as their widest cell; column `wrapped` and the last share what the screen has left."""
     width = width or shutil.get_terminal_size((110, 24)).columns
     widths = [max(len(line[column]) for line in [head, *lines]) for column in range(len(head))]
     fixed = sum(size + 2 for column, size in enumerate(widths[:-1]) if column != wrapped)

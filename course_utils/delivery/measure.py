@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def report() -> str:
-    """JSON: seconds of CPU (children included), peak memory in bytes, versions of Python and of what was imported."""
+    """JSON: cpu (seconds, children included), peak (bytes), versions of Python and of what was imported."""
     versions = {name: sys.modules[name].__version__ for name in ("numpy", "torch") if name in sys.modules}
     return json.dumps(
         {

@@ -1,4 +1,4 @@
-"""What pip's failure means, in one sentence. pip prints little ("No matching distribution") and logs the reason.
+"""What pip's failure means, in a sentence. pip says little ("No matching distribution") and logs the reason.
 
 Standard library only.
 """
@@ -8,12 +8,12 @@ import re
 LITTLE = 20_000_000  # bytes: with less than this left the disk is as good as full
 
 DISK_FULL = (
-    "The disk is full: the course needs about 3 GB while it installs (for itself and in the temporary folder). "
+    "The disk is full: the course needs about 3 GB while it installs, here and in the temporary folder. "
     "Make room and run the command again."
 )
 
-# In this order: the first cause that the log shows is the one to tell. A full disk or a refused proxy also shows as
-# errors further down the list.
+# In this order: the first cause that the log shows is the one to tell. A full disk or a refusing proxy also
+# brings errors further down the list.
 CAUSES = (
     (
         r"\[Errno (28|122|27)\]|\[WinError 112\]|No space left on device|Disk quota exceeded",
@@ -21,18 +21,18 @@ CAUSES = (
     ),
     (
         r"DO NOT MATCH THE HASHES|HashMismatch",
-        "A package arrived with another content than the course expects (its hash differs), so it was not installed. "
+        "A package arrived with other content than the course expects (its hash differs): not installed. "
         "Run the command again; if it happens twice, a proxy or package mirror alters or replaces files.",
     ),
     (
         r"\[Errno (13|30|1)\]|\[WinError 5\]|Permission denied|Read-only file system",
-        "A file can't be written (permission denied, or open in another program): close what uses the course's "
-        "folder, make sure that it belongs to you, and run the command again.",
+        "A file can't be written (permission denied, or open in another program): close what uses the "
+        "course's folder, make sure that it belongs to you, and run the command again.",
     ),
     (
         r"407 Proxy|ProxyError|Cannot connect to proxy|InvalidProxyURL",
-        "The proxy refused the connection or can't be reached: set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT, or "
-        "'pip config set global.proxy ...', as your network's administrators say, and run the command again.",
+        "The proxy refuses or can't be reached: set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT "
+        "or 'pip config set global.proxy ...' as your network's administrators say, and run this again.",
     ),
     (
         r"CERTIFICATE_VERIFY_FAILED|SSLError|SSLCertVerificationError",
@@ -42,19 +42,21 @@ CAUSES = (
     (
         r"NewConnectionError|ConnectTimeoutError|ReadTimeoutError|NameResolutionError|ConnectionResetError"
         r"|ProtocolError|Failed to establish a new connection|Read timed out|IncompleteRead",
-        "No network: packages can't be fetched. Connect, and run the command again; it goes on where it stopped.",
+        "No network: packages can't be fetched. Connect and run the command again; it goes on where it was.",
     ),
     (
         r"ResolutionImpossible|The user requested \(constraint\)",
-        "The course's packages conflict with a constraint in your pip settings ('pip config list' shows them): "
-        "lift it for this environment and run the command again.",
+        "The course's packages conflict with a constraint in your pip settings ('pip config list' shows "
+        "them): lift it for this environment and run the command again.",
     ),
 )
 NO_BUILD = (
-    "{package} can't be had for this computer and its Python {python}: the package index offers no build of it. "
-    "Use Python 3.11 to 3.14, 64 bit, on Linux, macOS or Windows; remove .venv if it was made with another one."
+    "{package} can't be had for this computer and its Python {python}: the package index has no build of it. "
+    "Use Python 3.11 to 3.14, 64 bit, on Linux, macOS or Windows; remove .venv if another one made it."
 )
-UNKNOWN = "pip failed; its own words are above. Put that right and run the command again; it goes on where it stopped."
+UNKNOWN = (
+    "pip failed; its own words are above. Put that right and run the command again; it goes on where it was."
+)
 
 
 def explain(log: str, free: int | None = None) -> str:
@@ -68,4 +70,6 @@ def explain(log: str, free: int | None = None) -> str:
     if not missing:
         return UNKNOWN
     python = re.search(r"\(python ([\d.]+)\)", log)
-    return NO_BUILD.format(package=missing[1] or missing[2], python=python[1] if python else "of this version")
+    return NO_BUILD.format(
+        package=missing[1] or missing[2], python=python[1] if python else "of this version"
+    )

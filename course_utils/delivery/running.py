@@ -37,7 +37,7 @@ class ThisPython(AsyncKernelManager):
 
 @dataclass
 class Run:
-    """What one run of a notebook did: its outputs are in notebook; used has cpu (s), peak (bytes), versions."""
+    """What one run of a notebook did. notebook has the outputs; used has cpu (s), peak (bytes), versions."""
 
     path: Path
     notebook: NotebookNode
@@ -70,7 +70,7 @@ def run_chapters(names: Sequence[str], save: bool = False, record: bool = False)
 
 
 def execute(path: Path, cwd: Path = NOTEBOOKS) -> Run:
-    """Run a notebook from top to bottom in a new kernel that works in cwd. An error in a cell ends up in Run.error."""
+    """Run a notebook from top to bottom in a new kernel that works in cwd. A failure is told in its error."""
     run = Run(path, nbformat.read(path, as_version=4))
     with tempfile.TemporaryDirectory(prefix="course-progress-") as folder:
         settings = {"COURSE_STRICT": "1", "COURSE_PROGRESS": folder}

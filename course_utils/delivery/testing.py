@@ -18,7 +18,7 @@ NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=120"]
 
 
 def command(scope: str, extra: Sequence[str] = ()) -> list[str]:
-    """The pytest command of a scope: quick leaves out the notebooks and what is slow, full leaves out nothing."""
+    """The pytest command of a scope: quick leaves out notebooks and what is slow, full leaves out nothing."""
     notebooks = [] if scope == "quick" else [*NBVAL, *(str(path) for path in chapters().values())]
     return [sys.executable, "-m", "pytest", "tests", *notebooks, *CHOICE[scope], *extra]
 
