@@ -13,14 +13,15 @@ from course_utils.delivery.environment import become, course_environment
 
 START = ("py" if os.name == "nt" else "python3") + " -m course_utils"
 ABOUT = """Commands of the course. Each works from the system's Python (3.11 or newer); what the course
-needs is installed into the folder .venv of this clone, or into the one that COURSE_VENV names."""
+needs is installed into the folder .venv of this clone, or into the one that COURSE_VENV names.
+All may be stopped and repeated. pip's settings (proxy, certificate, index) are respected."""
 EXAMPLES = f"""examples:
   {START} lab            open the first notebook, setting up if need be
   {START} lab 10         open chapter 10
   {START} test --quick   the tests for every day
   {START} run 10         run chapter 10 without a browser, every claim checked
 
-'{START} VERB --help' says more about a verb. pip's own settings (proxy, certificate, index) are respected."""
+'{START} VERB --help' says more about a verb."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -43,6 +44,9 @@ def _carry_out(arguments: Sequence[str]) -> int:
     split = arguments.index("--") if "--" in arguments else len(arguments)
     parser = _parser()
     options, rest = parser.parse_known_args(arguments[:split])
+    if options.verb is None:
+        parser.print_help()
+        return 2
     options.extra = [*rest, *arguments[split + 1 :]]
     if options.extra and options.verb not in ("lab", "test") or rest and options.verb == "lab":
         parser.error(f"{options.verb} does not know {' '.join(options.extra)}")
@@ -52,7 +56,7 @@ def _carry_out(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     plain = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog=START, description=ABOUT, epilog=EXAMPLES, formatter_class=plain)
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB", title="verbs")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
 
     def verb(name: str, carry_out: Callable[..., int], says: str, example: str) -> argparse.ArgumentParser:
         epilog = f"example:\n  {START} {example}"
@@ -60,10 +64,10 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(carry_out=carry_out)
         return added
 
-    lab = verb("lab", _lab, "Set up if need be and open JupyterLab at a chapter.", "lab 10 -- --no-browser")
+    lab = verb("lab", _lab, "Set up if need be and open JupyterLab at a chapter; what follows -- goes to it.", "lab 10 -- --no-browser")
     lab.add_argument("chapter", nargs="?", default="00", help="two digits (default: 00, the start)")
     verb("setup", _setup, "Create .venv and install the course into it; repeat it at will.", "setup")
-    test = verb("test", _test, "Set up with the test tools and run the suite.", "test --quick -k pip")
+    test = verb("test", _test, "Set up with the test tools and run the suite; what is not known here goes to pytest.", "test --quick -k pip")
     scope = test.add_mutually_exclusive_group()
     scope.set_defaults(scope="usual")
     scope.add_argument(
