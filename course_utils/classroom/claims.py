@@ -33,6 +33,7 @@ class Range:
     low: float
     high: float
     why: str
+    label: str = ""  # what the card calls the value; its name where this is empty
     null: float | None = None  # the value if the claim were false: chance, shuffled, untrained, the belief refuted
     null_is: str = ""
 
@@ -40,9 +41,20 @@ class Range:
         """True if low <= value <= high. False for NaN."""
         return self.low <= value <= self.high
 
+    def shown(self, value: float) -> str:
+        """The value, rounded to a quarter of the range's width: digits that hold on every machine."""
+        if not math.isfinite(value):
+            return str(value)
+        ends = [end for end in (self.low, self.high) if math.isfinite(end)]
+        if len(ends) == 2 and self.high > self.low:
+            decimals = max(0, round(-math.log10((self.high - self.low) / 4)))
+        else:  # as many as its one bound has
+            decimals = len(f"{ends[0]:.12f}".rstrip("0").split(".")[1])
+        return number(round(value, decimals) + 0.0)  # adding 0.0 turns -0.0 into 0.0
+
     def __str__(self) -> str:
-        if self.low == self.high:
-            return number(self.low)
+        if self.high - self.low < 1e-6 * abs(self.high):
+            return number((self.low + self.high) / 2)
         if self.low == -math.inf:
             return f"at most {number(self.high)}"
         if self.high == math.inf:
@@ -145,17 +157,16 @@ def _scalar(claim: Claim, name: str, value: object) -> float:
 def _show(claim: Claim, measured: Mapping[str, float], outside: list[str]) -> None:
     verdict = "differs: did you change something above?" if outside else claim.verdict
     condition = [f"Condition: {claim.condition}"] if claim.condition else []
-    lines = [claim.statement, *condition, *_comparison(claim, measured, outside), *_prediction(claim)]
-    card("bad" if outside else "good", f"{verdict} ({claim.id})", lines)
+    lines = [claim.statement, *condition, *_prediction(claim)]
+    card("bad" if outside else "good", f"{verdict} ({claim.id})", lines, _comparison(claim, measured, outside))
 
 
-def _comparison(claim: Claim, measured: Mapping[str, float], outside: list[str]) -> list[str]:
-    lines = []
+def _comparison(claim: Claim, measured: Mapping[str, float], outside: list[str]) -> list[tuple[str, ...]]:
+    rows = [("", "measured", "expected", "")]
     for name, expected in claim.expect.items():
-        label = f"{name.replace('_', ' ')}: " if len(claim.expect) > 1 else ""
-        value = ("outside" if name in outside else "within") if claim.volatile else number(measured[name])
-        lines.append(f"{label}measured {value}, expected {expected}" + (" ✗" if name in outside else ""))
-    return lines
+        value = "its bound is checked" if claim.volatile else expected.shown(measured[name])
+        rows.append((expected.label or name.replace("_", " "), value, str(expected), "✗ differs" if name in outside else "✓"))
+    return rows
 
 
 def _prediction(claim: Claim) -> list[str]:
@@ -184,7 +195,7 @@ def _claim(chapter: str, entry: dict) -> Claim:
 
 def _range(table: dict) -> Range:
     """A Range from one of equals (with within), between, at_least, at_most."""
-    rest = {key: table[key] for key in ("why", "null", "null_is") if key in table}
+    rest = {key: table[key] for key in ("why", "label", "null", "null_is") if key in table}
     kinds = [key for key in ("equals", "between", "at_least", "at_most") if key in table]
     if len(kinds) != 1 or set(table) - {*kinds, *rest, "within"} or not rest.get("why"):
         raise ValueError("expects exactly one of equals, between, at_least, at_most, with the reason in why")

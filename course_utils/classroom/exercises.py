@@ -23,7 +23,7 @@ def check(exercise_id: str, answer: Any = None) -> None:
     if outcome.state != grading.NOT_ATTEMPTED:
         _keep(exercise, outcome.state)
     more = "" if outcome.state == grading.RIGHT else _hints(exercise)
-    card(KIND[outcome.state], f"{exercise.id} {exercise.title}: {outcome.state}", [outcome.message], more)
+    card(KIND[outcome.state], f"{exercise.id} {exercise.title}: {outcome.state}", [outcome.message], more=more)
 
 
 def hint(exercise_id: str, number: int = 1) -> None:
