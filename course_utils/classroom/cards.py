@@ -1,7 +1,7 @@
 """The look of what the classroom says: one card, as HTML for the page and as plain text for everyone else.
 
-The plain text is what nbval compares and what a screen reader or a terminal shows, so it holds all that the card says.
-Right and wrong are told by a word and a mark; the colour of the edge only repeats them.
+The plain text is what nbval compares and what a terminal shows, so it holds all that the card says. Right and wrong
+are told by a word and a mark; the colour of the edge only repeats them.
 """
 
 from collections.abc import Sequence
@@ -16,40 +16,49 @@ STYLE = (
     "background:var(--jp-layout-color1,#fff);color:var(--jp-ui-font-color1,#111)"
 )
 
+CELL = '<{0} style="text-align:left;padding-right:1.5em">{1}</{0}>'
+Texts = Sequence[str]
 
-def bundle(kind: str, title: str, lines: Sequence[str], table: Sequence[Sequence[str]] = (), more: str = "") -> dict:
-    """A card's mimebundle.
 
-    kind: one of good, bad, open, note. title, lines and the cells of table (its first row is the head) are plain text
-    and get escaped here. more: HTML that follows on the page only, such as hints behind a disclosure triangle.
+class Card:
+    """One card. kind is one of good, bad, open, note.
+
+    title, lines and the cells of table (its first row is the head) are plain text and get escaped here. more is HTML
+    that follows on the page only, such as hints behind a disclosure triangle.
     """
-    body = "".join(f"<div>{escape(line)}</div>" for line in lines)
-    head = f"<div><b>{MARKS[kind]} {escape(title)}</b></div>"
-    style = STYLE.format(edge=EDGES[kind])
-    plain = [f"{MARKS[kind]} {title}", *(f"  {line}" for line in lines), *_plain_rows(table)]
-    return {
-        "text/html": f'<div role="note" style="{style}">{head}{body}{_html_rows(table)}{more}</div>',
-        "text/plain": "\n".join(plain),
-    }
+
+    def __init__(self, kind: str, title: str, lines: Texts = (), table: Sequence[Texts] = (), more: str = ""):
+        plain = [f"{MARKS[kind]} {title}", *(f"  {line}" for line in lines), *_plain_rows(table)]
+        body = "".join(f"<div>{escape(line)}</div>" for line in lines) + _html_rows(table) + more
+        head = f"<div><b>{MARKS[kind]} {escape(title)}</b></div>"
+        self.text = "\n".join(plain)
+        self.html = f'<div role="note" style="{STYLE.format(edge=EDGES[kind])}">{head}{body}</div>'
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        return {"text/html": self.html, "text/plain": self.text}
 
 
-def card(kind: str, title: str, lines: Sequence[str], table: Sequence[Sequence[str]] = (), more: str = "") -> None:
-    """Show a card under the cell."""
-    display(bundle(kind, title, lines, table, more), raw=True)
+def card(kind: str, title: str, lines: Texts = (), table: Sequence[Texts] = (), more: str = "") -> None:
+    """Show a Card under the cell."""
+    display(Card(kind, title, lines, table, more))
 
 
-def _html_rows(table: Sequence[Sequence[str]]) -> str:
+def _html_rows(table: Sequence[Texts]) -> str:
     if not table:
         return ""
-    head, *rows = table
-    cells = "".join(f'<th scope="col" style="text-align:left;padding-right:1.5em">{escape(cell)}</th>' for cell in head)
-    body = "".join(
-        "<tr>" + "".join(f'<td style="text-align:left;padding-right:1.5em">{escape(cell)}</td>' for cell in row) + "</tr>"
-        for row in rows
-    )
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    head, *body = table
+    rows = "".join(f"<tr>{_html_cells('td', row)}</tr>" for row in body)
+    return f"<table><thead><tr>{_html_cells('th', head)}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def _plain_rows(table: Sequence[Sequence[str]]) -> list[str]:
+def _html_cells(tag: str, row: Texts) -> str:
+    return "".join(CELL.format(tag, escape(cell)) for cell in row)
+
+
+def _plain_rows(table: Sequence[Texts]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+    padded = ([cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in table)
+    return ["  " + "  ".join(row).rstrip() for row in padded]

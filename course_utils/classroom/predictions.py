@@ -1,4 +1,4 @@
-"""Predictions and quizzes: one question with options, an answer that is kept, and (in a quiz) a sentence on each option.
+"""Predictions and quizzes: a question with options, an answer that is kept, in a quiz a sentence on each option.
 
 predict() asks before an experiment; the claim's card later shows the answer beside the measurement.
 quiz() has a right option, and says of every wrong one which belief it is and where the course tests it.
@@ -11,7 +11,7 @@ import ipywidgets as widgets
 from IPython.display import display
 
 from course_utils.classroom import progress
-from course_utils.classroom.cards import bundle
+from course_utils.classroom.cards import Card
 
 KEY = re.compile(r"(\d\d)\.[a-z0-9-]+")
 
@@ -22,7 +22,7 @@ def predict(key: str, question: str, options: Sequence[str]) -> None:
     Raises ValueError for a malformed key, fewer than two options, or one option twice.
     """
     _check(key, question, options)
-    _ask(key, question, {option: "" for option in options}, right=None)
+    _ask(key, question, dict.fromkeys(options, ""), right=None)
 
 
 def quiz(key: str, question: str, feedback: Mapping[str, str], right: str) -> None:
@@ -35,7 +35,7 @@ def quiz(key: str, question: str, feedback: Mapping[str, str], right: str) -> No
         raise ValueError(f"quiz {key}: the right answer {right!r} is none of the options")
     if not all(sentence.strip() for sentence in feedback.values()):
         raise ValueError(f"quiz {key}: each option needs its sentence of feedback")
-    _ask(key, question, feedback, right)
+    display(Question("Question", key, question, feedback, right))
 
 
 def answer(key: str) -> str | None:
@@ -43,39 +43,49 @@ def answer(key: str) -> str | None:
     return progress.read(_chapter(key))["predictions"].get(key)
 
 
-def _ask(key: str, question: str, feedback: Mapping[str, str], right: str | None) -> None:
-    kept = answer(key)
-    kept = kept if kept in feedback else None
-    options = widgets.RadioButtons(options=list(feedback), value=kept, layout={"width": "auto"})
-    button = widgets.Button(description="Keep my answer", layout={"width": "auto"})
-    said = widgets.HTML(_reply(feedback, right, kept)["text/html"])
+class Question:
+    """A question on the page: live where a kernel runs, still text where none does."""
 
-    def keep(_: widgets.Button) -> None:
-        if options.value is None:
-            said.value = bundle("open", "Choose an answer first", [])["text/html"]
+    def __init__(self, kind: str, key: str, question: str, feedback: Mapping[str, str], right: str | None):
+        self.key, self.feedback, self.right = key, feedback, right
+        kept = answer(key)
+        self.kept = kept if kept in feedback else None
+        self.title = f"{kind}: {question}"
+        self.options = widgets.RadioButtons(options=list(feedback), value=self.kept, layout={"width": "auto"})
+        self.button = widgets.Button(description="Keep my answer", layout={"width": "auto"})
+        self.button.on_click(self.keep)
+        self.said = widgets.HTML(self.reply().html)
+        title = widgets.HTML(Card("note", self.title).html)
+        self.box = widgets.VBox([title, self.options, self.button, self.said])
+
+    def keep(self, _: object = None) -> None:
+        """Keep the option that is chosen now, and answer it."""
+        if self.options.value is None:
+            self.said.value = Card("open", "Choose an answer first").html
             return
-        progress.note(_chapter(key), "predictions", key, options.value)
-        said.value = _reply(feedback, right, options.value)["text/html"]
+        self.kept = self.options.value
+        progress.note(_chapter(self.key), "predictions", self.key, self.kept)
+        self.said.value = self.reply().html
 
-    button.on_click(keep)
-    kind = "Predict" if right is None else "Question"
-    title = widgets.HTML(bundle("note", f"{kind}: {question}", [])["text/html"])
-    _display(widgets.VBox([title, options, button, said]), kind, question, feedback, right, kept)
+    def reply(self) -> Card:
+        """What is said to the answer that is kept."""
+        if self.kept is None:
+            return Card("open", "Not answered yet")
+        if self.right is None:
+            return Card("note", f"Kept: {self.kept}")
+        if self.kept == self.right:
+            return Card("good", f"Right: {self.kept}", [self.feedback[self.kept]])
+        return Card("bad", f"Not so: {self.kept}", [self.feedback[self.kept]])
 
+    def still(self) -> Card:
+        """The question as a card, without a kernel."""
+        return Card("note", self.title, [*(f"( ) {option}" for option in self.feedback), *self.reply().text.split("\n")])
 
-def _display(box: widgets.Widget, kind: str, question: str, feedback: Mapping, right: str | None, kept: str | None) -> None:
-    """The live box where a kernel runs; the same question as still text where none does."""
-    lines = [f"( ) {option}" for option in feedback] + _reply(feedback, right, kept)["text/plain"].split("\n")
-    still = bundle("note", f"{kind}: {question}", lines)
-    display({**box._repr_mimebundle_(), **still}, raw=True)
+    def __repr__(self) -> str:
+        return self.still().text
 
-
-def _reply(feedback: Mapping[str, str], right: str | None, kept: str | None) -> dict[str, str]:
-    if kept is None:
-        return bundle("open", "Not answered yet", [])
-    if right is None:
-        return bundle("note", f"Kept: {kept}", [])
-    return bundle("good" if kept == right else "bad", f"{'Right' if kept == right else 'Not so'}: {kept}", [feedback[kept]])
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, object]:
+        return {**self.box._repr_mimebundle_(), **self.still()._repr_mimebundle_()}
 
 
 def _chapter(key: str) -> str:

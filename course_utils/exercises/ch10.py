@@ -177,7 +177,7 @@ DIMENSIONS = Exercise(
 
 SQRT = Exercise(
     id="10.4",
-    title="What multiplying by sqrt(d) does",
+    title="What multiplying by √d does",
     minutes=5,
     points=2,
     hints=(

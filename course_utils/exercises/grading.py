@@ -1,6 +1,7 @@
 """Grading: try an answer beside the reference solution, and beside each wrong answer that is known by name."""
 
 import copy
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from course_utils.exercises import Exercise
 
 NOT_ATTEMPTED, RIGHT, WRONG, ERROR = "not attempted", "right", "wrong", "error"
 LONGEST = 200  # characters of a value that a message quotes
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # differs from run to run, and tells a learner nothing
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,8 @@ def _quote(value: Any) -> str:
         return "a function"
     if isinstance(value, float | np.floating):
         return f"{value:.6g}"
-    return _clip(np.array2string(value, precision=4) if isinstance(value, np.ndarray) else repr(value))
+    text = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else repr(value)
+    return _clip(ADDRESS.sub("", text))
 
 
 def _clip(text: str) -> str:
