@@ -22,7 +22,7 @@ def predict(key: str, question: str, options: Sequence[str]) -> None:
     Raises ValueError for a malformed key, fewer than two options, or one option twice.
     """
     _check(key, question, options)
-    _ask(key, question, dict.fromkeys(options, ""), right=None)
+    display(Question("Predict", key, question, dict.fromkeys(options, ""), right=None))
 
 
 def quiz(key: str, question: str, feedback: Mapping[str, str], right: str) -> None:
