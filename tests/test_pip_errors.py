@@ -163,5 +163,5 @@ def test_a_disk_with_little_left_is_full_whatever_the_log_says():
 
 
 def test_the_first_cause_is_told():
-    log = "ProxyError('Cannot connect to proxy.', NewConnectionError('[Errno 111]'))\nNo matching distribution found for six"
+    log = "ProxyError('Cannot connect to proxy.', NewConnectionError('[Errno 111]'))\nNo matching distribution found"
     assert explain(log).startswith("The proxy")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from course_utils.delivery import CourseError
 from course_utils.delivery.environment import Environment, course_environment, make_sound, pip
+from course_utils.delivery.pip_errors import explain
 from course_utils.places import ROOT
 
 REQUIREMENTS = ROOT / "requirements.txt"
@@ -42,11 +43,14 @@ def set_up(tests: bool = False) -> bool:
         return False
     if "core" in missing:
         print("Setting up: some minutes, about 2 GB the first time. Safe to stop and to repeat.", flush=True)
-    make_sound(environment)
-    for part in missing:
-        _stamp(environment, part).unlink(missing_ok=True)
-        if INSTALLERS[part](environment):
-            _stamp(environment, part).write_text(_fingerprint(environment, part), encoding="utf-8")
+    try:
+        make_sound(environment)
+        for part in missing:
+            _stamp(environment, part).unlink(missing_ok=True)
+            if INSTALLERS[part](environment):
+                _stamp(environment, part).write_text(_fingerprint(environment, part), encoding="utf-8")
+    except OSError as error:
+        raise CourseError(explain(str(error), otherwise=f"Setting up failed: {error}")) from error
     return True
 
 

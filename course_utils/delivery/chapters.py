@@ -19,7 +19,5 @@ def find(name: str, folder: Path = NOTEBOOKS) -> Path:
     there = chapters(folder)
     found = there.get(name.zfill(2))
     if found is None:
-        raise CourseError(
-            f"There is no chapter {name!r}: choose one of {', '.join(there) or '(none here yet)'}."
-        )
+        raise CourseError(f"There is no chapter {name!r}: choose one of {', '.join(there) or '(none here yet)'}.")
     return found

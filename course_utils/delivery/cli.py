@@ -34,6 +34,13 @@ def main(arguments: Sequence[str]) -> int:
     except CourseError as error:
         print(f"course: {error}", file=sys.stderr)
         return 1
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("course_utils"):
+            raise
+        folder = course_environment().folder
+        said = f"course: {error.name} is missing from {folder}: remove that folder and run '{START} setup'."
+        print(said, file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nStopped. The same command goes on from here.", file=sys.stderr)
         return 130
@@ -64,10 +71,12 @@ def _parser() -> argparse.ArgumentParser:
         added.set_defaults(carry_out=carry_out)
         return added
 
-    lab = verb("lab", _lab, "Set up if need be and open JupyterLab at a chapter; what follows -- goes to it.", "lab 10 -- --no-browser")
+    says = "Set up if need be and open JupyterLab at a chapter; what follows -- goes to it."
+    lab = verb("lab", _lab, says, "lab 10 -- --no-browser")
     lab.add_argument("chapter", nargs="?", default="00", help="two digits (default: 00, the start)")
     verb("setup", _setup, "Create .venv and install the course into it; repeat it at will.", "setup")
-    test = verb("test", _test, "Set up with the test tools and run the suite; what is not known here goes to pytest.", "test --quick -k pip")
+    says = "Set up with the test tools and run the suite; what is not known here goes to pytest."
+    test = verb("test", _test, says, "test --quick -k pip")
     scope = test.add_mutually_exclusive_group()
     scope.set_defaults(scope="usual")
     scope.add_argument(
@@ -90,9 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     claims = verb(
         "claims", _claims, "Print the ledger: each claim, its verdict and what was measured.", "claims --rows"
     )
-    claims.add_argument(
-        "--rows", action="store_true", help="which rows of the register are covered, left out or open"
-    )
+    claims.add_argument("--rows", action="store_true", help="which rows of the register are covered, left out or open")
     return parser
 
 

@@ -47,9 +47,7 @@ class Environment:
     @property
     def packages(self) -> Path:
         """Its site-packages folder."""
-        return (
-            self.folder / ("Lib" if ON_WINDOWS else "lib/python{}.{}".format(*self.version)) / "site-packages"
-        )
+        return self.folder / ("Lib" if ON_WINDOWS else "lib/python{}.{}".format(*self.version)) / "site-packages"
 
     def is_current(self) -> bool:
         """True if this very program runs inside it."""
@@ -73,7 +71,8 @@ def course_environment() -> Environment:
 def make_sound(environment: Environment) -> None:
     """Create the environment where it is missing, broken or too old; repair what a stop left half done.
 
-    Raises CourseError where it can't be created, or where COURSE_VENV names a folder of something else.
+    Raises CourseError or OSError where it can't be created, CourseError where COURSE_VENV names a folder of
+    something else.
     """
     if environment.is_current() or (environment.usable() and _has_pip(environment)):
         _forget_half_installed(environment)
@@ -86,10 +85,10 @@ def make_sound(environment: Environment) -> None:
 def pip(environment: Environment, *arguments: str | Path) -> None:
     """Run the environment's pip, its progress on the screen. Raises CourseError with the reason."""
     log = environment.folder / "course-pip.log"
-    log.unlink(missing_ok=True)
+    log.write_text("", encoding="utf-8")  # pip appends; and where this fails, pip would fail without a log
     command = [environment.python, "-m", "pip", "--disable-pip-version-check", "--log", log, *arguments]
     if subprocess.call([str(part) for part in command], cwd=ROOT) != 0:
-        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+        text = log.read_text(encoding="utf-8", errors="replace")
         raise CourseError(explain(text, shutil.disk_usage(environment.folder).free))
 
 
@@ -131,11 +130,10 @@ def _create(folder: Path) -> None:
 
     try:
         venv.EnvBuilder(clear=True, symlinks=not ON_WINDOWS, with_pip=True).create(folder)
-    except OSError as error:
-        raise CourseError(f"{folder} can't be created. {explain(str(error))}") from error
     except subprocess.CalledProcessError as error:
         output = (error.output or b"").decode(errors="replace")
-        raise CourseError(f"pip can't be put into {folder}. {explain(output)}") from error
+        free = shutil.disk_usage(folder).free
+        raise CourseError(explain(output, free, f"pip can't be put into {folder}: {output}")) from error
 
 
 def _forget_half_installed(environment: Environment) -> None:

@@ -12,10 +12,10 @@ from nbformat import NotebookNode
 
 from course_utils.classroom.claims import Claim, load_claims
 from course_utils.delivery import CourseError
+from course_utils.delivery.stills import keep_stills
 from course_utils.places import DATA
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 def source_hash(notebook: Mapping[str, Any]) -> str:
@@ -34,20 +34,16 @@ def save(notebook: NotebookNode, path: Path) -> None:
 
 def tidy(notebook: NotebookNode) -> None:
     """Take out what differs from run to run: widgets' ids and state, timings, the version of Python."""
-    notebook.metadata.pop("widgets", None)
+    keep_stills(notebook)
     notebook.metadata["kernelspec"] = KERNEL
     notebook.metadata["language_info"] = {"name": "python"}
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code" and not cell.source.strip():  # was not run
             cell.execution_count, cell.outputs = None, []
-        for output in cell.get("outputs", []):
-            output.get("data", {}).pop(WIDGET_VIEW, None)
 
 
-def record(
-    chapter: str, settled: Mapping[str, Any], versions: Mapping[str, str], folder: Path = DATA
-) -> Path:
+def record(chapter: str, settled: Mapping[str, Any], versions: Mapping[str, str], folder: Path = DATA) -> Path:
     """Write what a strict run measured to data/measured/NN.json. Returns the file.
 
     A volatile claim keeps its bound in place of its values. Raises CourseError if a claim was not settled.

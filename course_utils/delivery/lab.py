@@ -18,7 +18,11 @@ def open_lab(chapter: str, extra: Sequence[str] = ()) -> NoReturn:
     page = find(chapter, NOTEBOOKS).relative_to(ROOT).as_posix()
     silence_news(Path(sys.prefix))
     print(f"Opening {page}. To stop JupyterLab, press Ctrl-C here twice.", flush=True)
-    settings = [f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url=/lab/tree/{page}"]
+    settings = [
+        f"--ServerApp.root_dir={ROOT}",
+        f"--LabApp.default_url=/lab/tree/{page}",
+        "--ContentsManager.pre_save_hook=course_utils.delivery.stills.before_saving",
+    ]
     become([sys.executable, "-m", "jupyterlab", *settings, *extra])
 
 

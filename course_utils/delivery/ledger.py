@@ -20,9 +20,7 @@ def claims_table(folder: Path = DATA, width: int | None = None) -> str:
     claims = load_claims(folder / "claims")
     if not claims:
         return "There are no claims yet."
-    measured = {
-        chapter: _recorded(folder, chapter) for chapter in sorted({one.chapter for one in claims.values()})
-    }
+    measured = {chapter: _recorded(folder, chapter) for chapter in sorted({one.chapter for one in claims.values()})}
     lines = [
         (one.chapter, one.id, one.verdict, one.statement, _measurement(measured[one.chapter].get(one.id)))
         for one in claims.values()
@@ -76,9 +74,7 @@ def _measurement(entry: dict[str, Any] | None) -> str:
     """A recorded claim's values on one line; of a volatile claim its bound."""
     if entry is None:
         return "not yet"
-    values = {name: number(value) for name, value in entry.get("values", {}).items()} or entry.get(
-        "bound", {}
-    )
+    values = {name: number(value) for name, value in entry.get("values", {}).items()} or entry.get("bound", {})
     return (
         next(iter(values.values()))
         if len(values) == 1

@@ -45,7 +45,7 @@ CAUSES = (
         "No network: packages can't be fetched. Connect and run the command again; it goes on where it was.",
     ),
     (
-        r"ResolutionImpossible|The user requested \(constraint\)",
+        r"ERROR: (Cannot install|ResolutionImpossible)|The user requested \(constraint\)",
         "The course's packages conflict with a constraint in your pip settings ('pip config list' shows "
         "them): lift it for this environment and run the command again.",
     ),
@@ -54,13 +54,11 @@ NO_BUILD = (
     "{package} can't be had for this computer and its Python {python}: the package index has no build of it. "
     "Use Python 3.11 to 3.14, 64 bit, on Linux, macOS or Windows; remove .venv if another one made it."
 )
-UNKNOWN = (
-    "pip failed; its own words are above. Put that right and run the command again; it goes on where it was."
-)
+UNKNOWN = "pip failed; its own words are above. Put that right and run the command again; it goes on where it was."
 
 
-def explain(log: str, free: int | None = None) -> str:
-    """The cause of pip's failure and what to do, by its log and the bytes left on the disk."""
+def explain(log: str, free: int | None = None, otherwise: str = UNKNOWN) -> str:
+    """The cause of a failure and what to do, by pip's log and the bytes left on the disk; or otherwise."""
     if free is not None and free < LITTLE:
         return DISK_FULL
     for pattern, sentence in CAUSES:
@@ -68,8 +66,6 @@ def explain(log: str, free: int | None = None) -> str:
             return sentence
     missing = re.search(r"No matching distribution found for ([^\s(]+)|Failed building wheel for (\S+)", log)
     if not missing:
-        return UNKNOWN
+        return otherwise
     python = re.search(r"\(python ([\d.]+)\)", log)
-    return NO_BUILD.format(
-        package=missing[1] or missing[2], python=python[1] if python else "of this version"
-    )
+    return NO_BUILD.format(package=missing[1] or missing[2], python=python[1] if python else "of this version")

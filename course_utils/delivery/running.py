@@ -23,6 +23,7 @@ from course_utils.delivery.chapters import chapters, find
 from course_utils.places import NOTEBOOKS
 
 CELL_SECONDS = 600
+QUIET = ["--log-level=40"]  # errors: the kernel warns of its unencrypted channel on every start
 ASK = "from course_utils.delivery.measure import report\nprint(report())"
 
 
@@ -32,7 +33,7 @@ class ThisPython(AsyncKernelManager):
     @property
     def kernel_spec(self) -> KernelSpec:
         """How to start it."""
-        return KernelSpec(argv=make_ipkernel_cmd(), resource_dir=RESOURCES, language="python")
+        return KernelSpec(argv=make_ipkernel_cmd(extra_arguments=QUIET), resource_dir=RESOURCES, language="python")
 
 
 @dataclass
