@@ -26,6 +26,7 @@ from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import AutoLocator
 
 from course_utils.classroom import figures
 from course_utils.classroom.controls import Choice, Control, Slider, Steps, Switch, TextBox
@@ -34,6 +35,10 @@ __all__ = ["Choice", "Slider", "Steps", "Switch", "TextBox", "corners", "explore
 
 MOST_CORNERS = 32  # drawn by a strict run; every end of every control is among them, whatever their number
 SECONDS_FOR_TEXT = 3.0  # what a text box may compute
+_LINE = (  # the image widget has no alt of its own: the description stands beside it, for screen readers only
+    '<span style="position:absolute; clip-path:inset(50%); height:1px; overflow:hidden">Picture: {alt}</span>'
+    '<div role="status" style="font-size:1.15em; min-height:1.5em; line-height:1.4">{text}</div>'
+)
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 _open: dict[tuple, "Live"] = {}  # the live control of each draw function: running its cell again replaces it
@@ -111,8 +116,8 @@ class Live:
         self.fig, self.ax = figures.figure(*texts, size=size)
         self.fig.set_layout_engine(_WhenTextsChange())
         pixels, reading = self.paint({name: control.start for name, control in controls.items()})
-        self.still = figures.pixels_to_png(np.vstack([pixels, _note(controls, size[0])]), compress_level=9)
-        self.image = widgets.Image(value=figures.pixels_to_png(pixels), format="png", tooltip=alt)
+        self.still = figures.pixels_to_png(np.vstack([pixels, _note(controls, size[0])]), level=9)
+        self.image = widgets.Image(value=figures.pixels_to_png(pixels), format="png")
         self.image.layout.max_width = "100%"
         self.line = widgets.HTML()
         self.say(reading)
@@ -127,7 +132,7 @@ class Live:
         return made
 
     def paint(self, values: Mapping[str, Any]) -> tuple[np.ndarray, str]:
-        """Draw the picture for `values`; returns its pixels (height, width, 3) and the reading."""
+        """Draw the picture for `values`; returns its pixels (height, width, 4) and the reading."""
         self._clean()
         reading = self.draw(self.ax, **values)
         if reading is not None and not isinstance(reading, str):
@@ -137,8 +142,7 @@ class Live:
     def _clean(self) -> None:
         """Make the figure as new: clearing its one axes is quick, all else (a colour bar) is rare."""
         if self.fig.get_children() == [self.fig.patch, self.ax]:
-            self.ax.clear()
-            self.ax.set_aspect("auto")
+            _clear(self.ax)
         else:
             self.fig.clear()
             self.ax = self.fig.add_subplot()
@@ -160,8 +164,7 @@ class Live:
 
     def say(self, text: str) -> None:
         """Put `text` under the picture; a screen reader reads it out."""
-        style = "font-size:1.15em; min-height:1.5em"
-        self.line.value = f'<div role="status" style="{style}">{escape(text)}</div>'
+        self.line.value = _LINE.format(alt=escape(self.alt), text=escape(text))
 
     def check_corners(self) -> None:
         """Draw every corner. Raises RuntimeError for one that fails, is empty or takes too long."""
@@ -200,6 +203,17 @@ class Live:
         return {VIEW: self.box._repr_mimebundle_()[VIEW], **data}, metadata
 
 
+def _clear(ax: Axes) -> None:
+    """`ax.clear()` that keeps the ticks of an axis left as it was: to make them anew is a fifth of a redraw."""
+    plain = [axis for axis in (ax.xaxis, ax.yaxis) if isinstance(axis.get_major_locator(), AutoLocator)]
+    kept = [(axis, axis.majorTicks, axis.get_tick_params()) for axis in plain]
+    ax.clear()
+    ax.set_aspect("auto")
+    for axis, ticks, look in kept:
+        if axis.get_tick_params() == look:
+            axis.majorTicks = ticks
+
+
 class _WhenTextsChange(ConstrainedLayoutEngine):
     """Places the axes anew only where a text got longer or shorter: placing takes a third of a redraw."""
 
@@ -221,7 +235,7 @@ def _texts(ax: Axes) -> list[str]:
 
 
 def _note(controls: Mapping[str, Control], inches: float) -> np.ndarray:
-    """The strip under the still picture that says what it shows, as pixels of shape (height, width, 3)."""
+    """The strip under the still picture that says what it shows, as pixels of shape (height, width, 4)."""
     shown = ", ".join(f"{c.label} = {_value(c.start)}" for c in controls.values())
     lines = wrap(f"Still picture, at {shown}. Run this cell for the live controls.", width=int(10 * inches))
     fig, ax = figures.figure("note", "note", "note", size=(inches, 0.1 + 0.27 * len(lines)))
