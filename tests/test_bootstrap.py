@@ -63,7 +63,8 @@ class Clone:
     def python(self, code: str) -> str:
         """What the code prints in the clone's environment, from a folder elsewhere."""
         command = [str(self.environment.python), "-c", code]
-        return subprocess.check_output(command, cwd=self.wheels, text=True, encoding="utf-8").strip()
+        settings = os.environ | {"PYTHONUTF8": "1"}
+        return subprocess.check_output(command, cwd=self.wheels, env=settings, text=True, encoding="utf-8").strip()
 
 
 @pytest.fixture
@@ -103,7 +104,6 @@ needs_mount = pytest.mark.skipif(
 )
 
 
-@pytest.mark.slow
 def test_one_command_sets_up_and_the_next_has_nothing_to_do(clone):
     status, said = clone.course("setup")
     assert (status, "Ready. Next:" in said) == (0, True), said

@@ -67,15 +67,16 @@ def _parser() -> argparse.ArgumentParser:
 
     def verb(name: str, carry_out: Callable[..., int], says: str, example: str) -> argparse.ArgumentParser:
         epilog = f"example:\n  {START} {example}"
-        added = verbs.add_parser(name, help=says, description=says, epilog=epilog, formatter_class=plain)
+        first = says.partition("\n")[0]
+        added = verbs.add_parser(name, help=first, description=says, epilog=epilog, formatter_class=plain)
         added.set_defaults(carry_out=carry_out)
         return added
 
-    says = "Set up if need be and open JupyterLab at a chapter; what follows -- goes to it."
+    says = "Open JupyterLab at a chapter, setting up if need be.\nWhat follows -- goes to JupyterLab."
     lab = verb("lab", _lab, says, "lab 10 -- --no-browser")
     lab.add_argument("chapter", nargs="?", default="00", help="two digits (default: 00, the start)")
     verb("setup", _setup, "Create .venv and install the course into it; repeat it at will.", "setup")
-    says = "Set up with the test tools and run the suite; what is not known here goes to pytest."
+    says = "Run the tests, setting up if need be.\nOptions that are not listed here go to pytest."
     test = verb("test", _test, says, "test --quick -k pip")
     scope = test.add_mutually_exclusive_group()
     scope.set_defaults(scope="usual")
@@ -90,15 +91,13 @@ def _parser() -> argparse.ArgumentParser:
     run = verb(
         "run",
         _run,
-        "Run chapters headless: claims strict, seconds and memory told.",
+        "Run chapters without a browser and tell seconds and peak memory.\nA claim outside its range is an error.",
         "run 10 --save --record",
     )
     run.add_argument("chapters", nargs="*", metavar="NN", help="chapters (default: all)")
     run.add_argument("--save", action="store_true", help="write the outputs into the notebook")
     run.add_argument("--record", action="store_true", help="write the measured values to data/measured")
-    claims = verb(
-        "claims", _claims, "Print the ledger: each claim, its verdict and what was measured.", "claims --rows"
-    )
+    claims = verb("claims", _claims, "Print the ledger: each claim, its verdict, what was measured.", "claims --rows")
     claims.add_argument("--rows", action="store_true", help="which rows of the register are covered, left out or open")
     return parser
 
