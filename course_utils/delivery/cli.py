@@ -6,7 +6,7 @@ Standard library only; what a verb needs more it imports itself, once it runs in
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from course_utils.delivery import CourseError, bootstrap
 from course_utils.delivery.environment import become, course_environment
@@ -64,42 +64,28 @@ def _parser() -> argparse.ArgumentParser:
     plain = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(prog=START, description=ABOUT, epilog=EXAMPLES, formatter_class=plain)
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
-
-    def verb(name: str, carry_out: Callable[..., int], says: str, example: str) -> argparse.ArgumentParser:
+    added = {}
+    for name, (carry_out, says, more, example) in VERBS.items():
         epilog = f"example:\n  {START} {example}"
-        first = says.partition("\n")[0]
-        added = verbs.add_parser(name, help=first, description=says, epilog=epilog, formatter_class=plain)
-        added.set_defaults(carry_out=carry_out)
-        return added
+        about = f"{says} {more}".strip()
+        added[name] = verbs.add_parser(name, help=says, description=about, epilog=epilog, formatter_class=plain)
+        added[name].set_defaults(carry_out=carry_out)
+    _add_options(**added)
+    return parser
 
-    says = "Open JupyterLab at a chapter, setting up if need be.\nWhat follows -- goes to JupyterLab."
-    lab = verb("lab", _lab, says, "lab 10 -- --no-browser")
-    lab.add_argument("chapter", nargs="?", default="00", help="two digits (default: 00, the start)")
-    verb("setup", _setup, "Create .venv and install the course into it; repeat it at will.", "setup")
-    says = "Run the tests, setting up if need be.\nOptions that are not listed here go to pytest."
-    test = verb("test", _test, says, "test --quick -k pip")
+
+def _add_options(lab, setup, test, run, claims) -> None:
+    lab.add_argument("chapter", nargs="?", default="00", metavar="NN", help="the chapter (default: 00, the start)")
     scope = test.add_mutually_exclusive_group()
     scope.set_defaults(scope="usual")
-    scope.add_argument(
-        "--quick",
-        dest="scope",
-        action="store_const",
-        const="quick",
-        help="leave out notebooks, browser and slow tests",
-    )
-    scope.add_argument("--full", dest="scope", action="store_const", const="full", help="add the heavy tests")
-    run = verb(
-        "run",
-        _run,
-        "Run chapters without a browser and tell seconds and peak memory.\nA claim outside its range is an error.",
-        "run 10 --save --record",
-    )
+    quick, full = "leave out notebooks, browser and slow tests", "add the heavy tests"
+    scope.add_argument("--quick", dest="scope", action="store_const", const="quick", help=quick)
+    scope.add_argument("--full", dest="scope", action="store_const", const="full", help=full)
     run.add_argument("chapters", nargs="*", metavar="NN", help="chapters (default: all)")
     run.add_argument("--save", action="store_true", help="write the outputs into the notebook")
     run.add_argument("--record", action="store_true", help="write the measured values to data/measured")
-    claims = verb("claims", _claims, "Print the ledger: each claim, its verdict, what was measured.", "claims --rows")
-    claims.add_argument("--rows", action="store_true", help="which rows of the register are covered, left out or open")
-    return parser
+    rows = "which rows of the register are covered, left out or open"
+    claims.add_argument("--rows", action="store_true", help=rows)
 
 
 def _setup(options: argparse.Namespace, arguments: list[str]) -> int:
@@ -150,3 +136,27 @@ def _go_inside(arguments: list[str]) -> None:
     if not bootstrap.was_set_up(environment):
         raise CourseError(f"the course is not set up in {environment.folder} yet: run '{START} setup' first.")
     become([str(environment.python), "-m", "course_utils", *arguments])
+
+
+VERBS = {  # what carries it out, what the help says, what its own help adds, an example
+    "lab": (
+        _lab,
+        "Open JupyterLab at a chapter, setting up if need be.",
+        "What follows -- goes to JupyterLab.",
+        "lab 10 -- --no-browser",
+    ),
+    "setup": (_setup, "Create .venv and install the course into it; repeat it at will.", "", "setup"),
+    "test": (
+        _test,
+        "Run the tests, setting up if need be.",
+        "Options that are not listed here go to pytest.",
+        "test --quick -k pip",
+    ),
+    "run": (
+        _run,
+        "Run chapters without a browser and tell seconds and peak memory.",
+        "A claim outside its range is an error.",
+        "run 10 --save --record",
+    ),
+    "claims": (_claims, "Print the ledger: each claim, its verdict, what was measured.", "", "claims --rows"),
+}
