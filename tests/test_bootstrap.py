@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from wheels import make_wheel, pinned, repack
 
 from course_utils.delivery import CourseError, bootstrap
@@ -283,6 +284,15 @@ def test_macs_without_torch_are_told_so(monkeypatch, machine, version, said):
     monkeypatch.setattr("platform.machine", lambda: machine)
     monkeypatch.setattr("platform.mac_ver", lambda: (version, ("", "", ""), machine))
     assert said in bootstrap._mac_without_torch() and bool(bootstrap._mac_without_torch()) == bool(said)
+
+
+def test_by_hand_too_an_intel_mac_installs_all_but_torch():
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    wanted = [Requirement(line.split("#")[0]) for line in lines if line and not line.startswith("#")]
+    for machine, system, torch in (("x86_64", "darwin", False), ("arm64", "darwin", True), ("x86_64", "linux", True)):
+        place = {"platform_machine": machine, "sys_platform": system}
+        taken = {one.name for one in wanted if one.marker is None or one.marker.evaluate(place)}
+        assert ("torch" in taken, {one.name for one in wanted} - taken <= {"torch"}) == (torch, True)
 
 
 def test_requirements_without_torch_lack_torch_alone(tmp_path):

@@ -1,4 +1,4 @@
-"""Claims: the files are sound, every null is rejected, and settle says what it should to learners and to strict runs."""
+"""Claims: the files are sound, every null is rejected, and settle tells learners and strict runs what it should."""
 
 import math
 import tomllib
@@ -25,8 +25,12 @@ def one(monkeypatch):
     """A ledger of one claim, with one value and with two."""
     single = {"share": Range(0.3, 0.4, "wide enough", null=0.0)}
     made = {
-        "single": claims.Claim("single", "10", "A share.", "experiment", "holds", "here", single, prediction="10.p", answer="b"),
-        "double": claims.Claim("double", "10", "Two.", "identity", "holds", "here", {**single, "count": Range(5, 5, "a count")}),
+        "single": claims.Claim(
+            "single", "10", "A share.", "experiment", "holds", "here", single, prediction="10.p", answer="b"
+        ),
+        "double": claims.Claim(
+            "double", "10", "Two.", "identity", "holds", "here", {**single, "count": Range(5, 5, "a count")}
+        ),
         "timed": claims.Claim("timed", "10", "Fast.", "experiment", "holds", "here", single, volatile=True),
     }
     monkeypatch.setattr(claims, "_all", lambda: made)

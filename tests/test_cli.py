@@ -3,11 +3,15 @@
 import ast
 import importlib.util
 import io
+import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 import tokenize
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -126,14 +130,46 @@ def test_an_unknown_chapter_is_one_sentence():
     assert done.stderr.startswith("course: There is no chapter '77': choose one of ")
 
 
-def test_chapters_are_found_by_digits_or_path(tmp_path):
+def test_chapters_are_found_by_their_digits(tmp_path):
     there = {name: tmp_path / f"{name}_title.ipynb" for name in ("00", "07", "10")}
     for path in there.values():
         path.touch()
     assert (find("7", tmp_path), find("07", tmp_path), find("10", tmp_path)) == (there["07"], there["07"], there["10"])
-    assert find(str(there["10"])) == there["10"]
     with pytest.raises(CourseError, match="choose one of 00, 07, 10"):
         find("11", tmp_path)
+
+
+@pytest.mark.slow
+def test_the_lab_opens_at_the_chapter_and_shows_no_news():
+    port = _free_port()
+    options = ["--no-browser", f"--port={port}", "--IdentityProvider.token=", "--ServerApp.port_retries=0"]
+    options += ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    code = f"from course_utils.delivery.lab import open_lab; open_lab('00', {options})"
+    server = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+    )
+    try:
+        page = _fetch(f"http://127.0.0.1:{port}/", seconds=60)
+        settings = json.loads(
+            _fetch(f"http://127.0.0.1:{port}/lab/api/settings/@jupyterlab/apputils-extension:notification").read()
+        )
+        listed = json.loads(_fetch(f"http://127.0.0.1:{port}/api/contents/").read())
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+    assert (page.status, page.url) == (200, f"http://127.0.0.1:{port}/lab/tree/notebooks/{find('00').name}")
+    assert settings["schema"]["properties"]["fetchNews"]["default"] == "false"
+    assert {"notebooks", "course_utils"} <= {entry["name"] for entry in listed["content"]}
+
+
+def test_where_a_process_cannot_replace_itself_it_waits_and_ends_alike():
+    code = (
+        "import sys; from course_utils.delivery import environment\n"
+        "environment.ON_WINDOWS = True\n"
+        "environment.become([sys.executable, '-c', 'import sys; print(1); sys.exit(7)'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (7, "1\n")
 
 
 @pytest.mark.parametrize("scope", ["quick", "usual", "full"])
@@ -188,3 +224,21 @@ def test_in_ci_a_skip_is_a_failure_unless_it_is_about_a_platform(tmp_path):
 
     assert pytest_says(ci="true") == "1 failed, 1 skipped, 1 xfailed, 2 errors"
     assert pytest_says(ci="") == "4 skipped, 1 xfailed"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _fetch(address: str, seconds: float = 10):
+    """The answer of a server that may still be starting."""
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return direct.open(address, timeout=seconds)
+        except OSError:
+            assert time.monotonic() < end, f"no answer from {address}"
+            time.sleep(0.1)

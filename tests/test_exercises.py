@@ -1,4 +1,4 @@
-"""Exercises: the reference is right, each known wrong answer gets its own message, and nothing that a learner does raises."""
+"""Exercises: the reference is right, each known wrong answer gets its message, and nothing a learner does raises."""
 
 import math
 
@@ -24,7 +24,9 @@ def test_the_reference_solution_is_right(exercise):
     assert grade(exercise, exercise.solution).state == RIGHT
 
 
-@pytest.mark.parametrize(("exercise", "wrong"), KNOWN_WRONG, ids=[f"{e.id}-{i}" for e in ALL for i in range(len(e.wrong))])
+@pytest.mark.parametrize(
+    ("exercise", "wrong"), KNOWN_WRONG, ids=[f"{e.id}-{i}" for e in ALL for i in range(len(e.wrong))]
+)
 def test_a_known_wrong_answer_is_answered_by_name(exercise, wrong):
     assert grade(exercise, wrong.answer) == grading.Outcome(WRONG, wrong.message)
 
@@ -37,9 +39,16 @@ def test_an_exercise_is_complete(exercise):
 
 
 DOUBLE = Exercise(
-    id="99.1", title="Double it", minutes=1, points=1, hints=("Times two.", "2 * x"), solution=lambda x: 2 * x, why="Twice.",
-    wrong=(Wrong(lambda x: x**2, "That is the square."),), cases=lambda: [(np.array([1.0, 3.0]),), (np.array([0.5]),)],
-)  # fmt: skip
+    id="99.1",
+    title="Double it",
+    minutes=1,
+    points=1,
+    hints=("Times two.", "2 * x"),
+    solution=lambda x: 2 * x,
+    why="Twice.",
+    wrong=(Wrong(lambda x: x**2, "That is the square."),),
+    cases=lambda: [(np.array([1.0, 3.0]),), (np.array([0.5]),)],
+)
 
 
 def stop(x):
@@ -82,7 +91,18 @@ def test_a_message_shows_no_machine_address():
     assert "0x" not in grade(exercises.find("10.4"), lambda: 1).message
 
 
-@pytest.mark.parametrize(("answer", "state"), [(math.sqrt(2), RIGHT), (1.41, RIGHT), (np.float32(1.414), RIGHT), ("1.41", WRONG), (math.nan, WRONG), ([1, 2], WRONG), (..., NOT_ATTEMPTED)])
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        (math.sqrt(2), RIGHT),
+        (1.41, RIGHT),
+        (np.float32(1.414), RIGHT),
+        ("1.41", WRONG),
+        (math.nan, WRONG),
+        ([1, 2], WRONG),
+        (..., NOT_ATTEMPTED),
+    ],
+)
 def test_a_value_is_graded_with_its_tolerance(answer, state):
     assert grade(exercises.find("10.4"), answer).state == state
 

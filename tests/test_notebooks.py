@@ -1,4 +1,4 @@
-"""The chapters as documents: anatomy in order, claims settled once from what was measured, outputs fresh, links alive."""
+"""The chapters as documents: anatomy, claims settled once from what was measured, outputs fresh, links alive."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Real models' tables: the published weights, read without importing the package; absent or damaged is said in words."""
+"""Real models' tables: the published weights, read without importing the package; what is amiss is said in words."""
 
 import hashlib
 import shutil
@@ -35,7 +35,9 @@ def test_the_tables_are_those_that_torch_reads():
 
 def test_an_absent_package_is_named(monkeypatch):
     monkeypatch.setattr(pretrained, "MINILM_PACKAGE", "a_model_that_is_not_there")
-    with pytest.raises(ModelMissing, match="a_model_that_is_not_there is not installed: run 'python -m course_utils setup'"):
+    with pytest.raises(
+        ModelMissing, match="a_model_that_is_not_there is not installed: run 'python -m course_utils setup'"
+    ):
         minilm_tables()
 
 

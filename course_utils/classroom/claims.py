@@ -28,7 +28,7 @@ class ClaimError(AssertionError):
 
 @dataclass(frozen=True)
 class Range:
-    """The closed interval [low, high] in which a measured value has to lie, why it is that wide, and what it refutes."""
+    """The closed interval [low, high] in which a measured value has to lie, why it is so wide, and what it refutes."""
 
     low: float
     high: float
@@ -64,7 +64,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Claim:
-    """One line of the ledger. rows are the register's rows that it covers; expect has a Range for each measured value."""
+    """One line of the ledger. rows: the register's rows that it covers; expect: a Range for each measured value."""
 
     id: str
     chapter: str
@@ -165,7 +165,9 @@ def _comparison(claim: Claim, measured: Mapping[str, float], outside: list[str])
     rows = [("", "measured", "expected", "")]
     for name, expected in claim.expect.items():
         value = "its bound is checked" if claim.volatile else expected.shown(measured[name])
-        rows.append((expected.label or name.replace("_", " "), value, str(expected), "✗ differs" if name in outside else "✓"))
+        rows.append(
+            (expected.label or name.replace("_", " "), value, str(expected), "✗ differs" if name in outside else "✓")
+        )
     return rows
 
 

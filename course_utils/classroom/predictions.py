@@ -79,7 +79,9 @@ class Question:
 
     def still(self) -> Card:
         """The question as a card, without a kernel."""
-        return Card("note", self.title, [*(f"( ) {option}" for option in self.feedback), *self.reply().text.split("\n")])
+        return Card(
+            "note", self.title, [*(f"( ) {option}" for option in self.feedback), *self.reply().text.split("\n")]
+        )
 
     def __repr__(self) -> str:
         return self.still().text

@@ -37,7 +37,7 @@ def read(chapter: str) -> Chapter:
 
 
 def note(chapter: str, section: str, key: str, value: Any) -> bool:
-    """Keep one JSON value under section and key. True if it is on the disk; otherwise it lasts as long as the kernel."""
+    """Keep one JSON value under section and key. True if it is on the disk; else it lasts as long as the kernel."""
     _check_chapter(chapter)
     if section not in SECTIONS:
         raise ValueError(f"section {section!r}: use one of {', '.join(SECTIONS)}")

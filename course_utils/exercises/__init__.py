@@ -1,4 +1,4 @@
-"""The exercises' single source of truth: for each its hints, its reference solution and the wrong answers known by name.
+"""The exercises' single source of truth: for each its hints, its solution and the wrong answers known by name.
 
 A chapter's file (ch10.py) holds EXERCISES. Nothing here displays anything: classroom shows what grading finds.
 """

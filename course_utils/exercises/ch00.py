@@ -36,10 +36,22 @@ PAIRS = Exercise(
     solution=pairs,
     why="23 people make 253 pairs. That is why a shared birthday is so likely: not one chance, but 253 of them.",
     wrong=(
-        Wrong(pairs_twice, "Twice too many: this counts Ann with Bo and Bo with Ann as two pairs."),
-        Wrong(pairs_with_oneself, "This pairs everybody with everybody, themselves included, and each pair twice."),
-        Wrong(pairs_of_neighbours, "This counts neighbours in a row. Any two people are a pair."),
-        Wrong(pairs_holding_hands, "This is how many couples can hold hands at one time. Any two people are a pair."),
+        Wrong(
+            pairs_twice,
+            "Twice too many: this counts Ann with Bo and Bo with Ann as two pairs.",
+        ),
+        Wrong(
+            pairs_with_oneself,
+            "This pairs everybody with everybody, themselves included, and each pair twice.",
+        ),
+        Wrong(
+            pairs_of_neighbours,
+            "This counts neighbours in a row. Any two people are a pair.",
+        ),
+        Wrong(
+            pairs_holding_hands,
+            "This is how many couples can hold hands at one time. Any two people are a pair.",
+        ),
     ),
     cases=lambda: [(23,), (3,), (2,), (50,), (365,)],
 )

@@ -50,14 +50,23 @@ DECODE = Exercise(
     solution=decode,
     why="The word that you put in has the largest dot product, as long as d is large enough for your V.",
     wrong=(
-        Wrong(decode_wrong_axis, "This takes the argmax along the wrong axis: it says which sum fits each word best. "
-              "Axis 0 runs over sums, axis 1 over words."),
-        Wrong(decode_smallest, "This takes the smallest score, the row that points away most. Dot products are no "
-              "distances: more is closer, so argmax."),
-        Wrong(decode_scores, "These are the largest scores themselves. An id is the place of the largest: argmax, not max."),
+        Wrong(
+            decode_wrong_axis,
+            "This takes the argmax along the wrong axis: it says which sum fits each word best. Axis 0 runs "
+            "over sums, axis 1 over words.",
+        ),
+        Wrong(
+            decode_smallest,
+            "This takes the smallest score, the row that points away most. Dot products are no distances: "
+            "more is closer, so argmax.",
+        ),
+        Wrong(
+            decode_scores,
+            "These are the largest scores themselves. An id is the place of the largest: argmax, not max.",
+        ),
     ),
     cases=_decode_cases,
-)  # fmt: skip
+)
 
 # ---- 10.2 three words -------------------------------------------------------------------------------------------
 
@@ -106,15 +115,27 @@ THREE = Exercise(
     solution=decode_three,
     why="Nothing in the vector says that there are three. You have to bring the 3, and the order in the sum is lost.",
     wrong=(
-        Wrong(three_smallest, "argsort rises: the first three places belong to the three LOWEST scores."),
-        Wrong(three_worst_first, "The right three, but the best stands last. The exercise asks for best first: sort the "
-              "negative scores, or turn the three round."),
-        Wrong(one_three_times, "This is the best word three times. The other two are the next best, not copies."),
-        Wrong(three_by_size, "This ranks by the size of the score without its sign. A row with a large NEGATIVE dot "
-              "product points away from the sum: it is not in it."),
+        Wrong(
+            three_smallest,
+            "argsort rises: the first three places belong to the three LOWEST scores.",
+        ),
+        Wrong(
+            three_worst_first,
+            "The right three, but the best stands last. The exercise asks for best first: sort the negative "
+            "scores, or turn the three round.",
+        ),
+        Wrong(
+            one_three_times,
+            "This is the best word three times. The other two are the next best, not copies.",
+        ),
+        Wrong(
+            three_by_size,
+            "This ranks by the size of the score without its sign. A row with a large NEGATIVE dot product "
+            "points away from the sum: it is not in it.",
+        ),
     ),
     cases=_three_cases,
-)  # fmt: skip
+)
 
 # ---- 10.3 dimensions for a vocabulary ---------------------------------------------------------------------------
 
@@ -162,16 +183,28 @@ DIMENSIONS = Exercise(
     solution=dimensions_needed,
     why="V stands inside a logarithm: a vocabulary a thousand times larger asks for 28 more dimensions.",
     wrong=(
-        Wrong(dimensions_word_alone, "Half of it. The vector is not the word's row but a sum of two rows, so its length "
-              "is sqrt(2 d): that gives the second factor 2."),
-        Wrong(dimensions_log2, "The largest of V normal numbers goes with the natural logarithm: math.log, not log2."),
-        Wrong(dimensions_like_V, "This grows like a root of V. The largest of V random numbers grows like sqrt(2 ln V): "
-              "that is why so few dimensions do for so many words."),
-        Wrong(dimensions_unchecked, "Right for real vocabularies, but V = 1 or less is no choice: raise a ValueError."),
+        Wrong(
+            dimensions_word_alone,
+            "Half of it. The vector is not the word's row but a sum of two rows, so its length is sqrt(2 d): "
+            "that gives the second factor 2.",
+        ),
+        Wrong(
+            dimensions_log2,
+            "The largest of V normal numbers goes with the natural logarithm: math.log, not log2.",
+        ),
+        Wrong(
+            dimensions_like_V,
+            "This grows like a root of V. The largest of V random numbers grows like sqrt(2 ln V): that is "
+            "why so few dimensions do for so many words.",
+        ),
+        Wrong(
+            dimensions_unchecked,
+            "Right for real vocabularies, but V = 1 or less is no choice: raise a ValueError.",
+        ),
     ),
     cases=lambda: [(50_257,), (128_000,), (2,), (30_522,)],
     refuses=lambda: [(1,), (0,)],
-)  # fmt: skip
+)
 
 # ---- 10.4 sqrt(d) -----------------------------------------------------------------------------------------------
 
@@ -189,14 +222,25 @@ SQRT = Exercise(
     why="1 : 16 becomes 22.6 : 16 = 1.41. The factor sets the word's scale beside the position's; it has nothing to do "
     "with attention's division by sqrt(d_k).",
     wrong=(
-        Wrong(1 / 16, "That is the ratio before the multiplication: a word row of length 1 beside a position row of 16."),
-        Wrong(math.sqrt(512), "That is the word's length after the multiplication. Divide it by the position's: 16."),
-        Wrong(1 / math.sqrt(2), "Upside down: this is position over word."),
-        Wrong(math.sqrt(512) / 512, "The word's row is multiplied by sqrt(d), not divided by it; that division belongs to "
-              "attention's scores."),
+        Wrong(
+            1 / 16,
+            "That is the ratio before the multiplication: a word row of length 1 beside a position row of 16.",
+        ),
+        Wrong(
+            math.sqrt(512),
+            "That is the word's length after the multiplication. Divide it by the position's: 16.",
+        ),
+        Wrong(
+            1 / math.sqrt(2),
+            "Upside down: this is position over word.",
+        ),
+        Wrong(
+            math.sqrt(512) / 512,
+            "The word's row is multiplied by sqrt(d), not divided by it; that division belongs to attention's scores.",
+        ),
     ),
     rtol=0.01,
-)  # fmt: skip
+)
 
 # ---- 10.5 a shared mean -----------------------------------------------------------------------------------------
 
@@ -248,14 +292,23 @@ CENTRED = Exercise(
     why="A mean in the sums rewards every row that happens to lie along it, right or wrong. Out of the sums, it is gone; "
     "centring the table too changes no winner, but keeps the scores readable.",
     wrong=(
-        Wrong(not_centred, "The sums still carry the mean. (Centring the table alone can't help: it takes the same number "
-              "off every score of a sum, so the winner stays.)"),
-        Wrong(centred_half, "Half of it: the words' mean is out, but the sums hold the positions' mean too. Take off what "
-              "the SUMS have in common: sums.mean(axis=0)."),
-        Wrong(centred_by_row, "axis=1 takes the mean over a row's own numbers. The shared mean is a row: the average over "
-              "all rows, axis=0."),
+        Wrong(
+            not_centred,
+            "The sums still carry the mean. (Centring the table alone can't help: it takes the same number "
+            "off every score of a sum, so the winner stays.)",
+        ),
+        Wrong(
+            centred_half,
+            "Half of it: the words' mean is out, but the sums hold the positions' mean too. Take off what the "
+            "SUMS have in common: sums.mean(axis=0).",
+        ),
+        Wrong(
+            centred_by_row,
+            "axis=1 takes the mean over a row's own numbers. The shared mean is a row: the average over all "
+            "rows, axis=0.",
+        ),
     ),
     cases=_centred_cases,
-)  # fmt: skip
+)
 
 EXERCISES = (DECODE, THREE, DIMENSIONS, SQRT, CENTRED)

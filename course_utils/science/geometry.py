@@ -20,7 +20,8 @@ def best_row(vectors: Floats, table: Floats, score: Score = "dot") -> NDArray[np
     vectors (n, d), table (V, d) -> ids (n,). The score is the dot product s.t; or the cosine; or the Euclidean
     distance, whose smallest |s - t|^2 = |s|^2 - 2 (s.t - |t|^2 / 2) is the largest s.t - |t|^2 / 2.
     Blocks of vectors share one buffer, so the memory needed does not grow with n.
-    Raises ValueError for shapes that don't match, values that are not finite, an unknown score, a zero row under cosine.
+    Raises ValueError for shapes that don't match, values that are not finite, an unknown score, or a zero row
+    under cosine.
     """
     vectors, table = _table("vectors", vectors), _table("table", table)
     if vectors.shape[1] != table.shape[1]:

@@ -68,7 +68,9 @@ def _checked(file: Path, sha256: str) -> Path:
     except OSError as error:
         raise _missing(file.parent.parent.name, f"can't be read ({error.strerror})") from error
     if found != sha256:
-        raise _missing(file.parent.parent.name, f"is damaged: sha256 of {file.name} is {found[:12]}..., not {sha256[:12]}...")
+        raise _missing(
+            file.parent.parent.name, f"is damaged: sha256 of {file.name} is {found[:12]}..., not {sha256[:12]}..."
+        )
     return file
 
 
