@@ -12,10 +12,7 @@ def chapters(folder: Path = NOTEBOOKS) -> dict[str, Path]:
 
 
 def find(name: str, folder: Path = NOTEBOOKS) -> Path:
-    """The notebook of a chapter given as "10", "7" or a path. Raises CourseError, naming the chapters."""
-    path = Path(name)
-    if path.suffix == ".ipynb" and path.is_file():
-        return path.absolute()
+    """The notebook of a chapter given as "10" or "7". Raises CourseError, naming the chapters there are."""
     there = chapters(folder)
     found = there.get(name.zfill(2))
     if found is None:

@@ -8,14 +8,14 @@ from typing import NoReturn
 
 from course_utils.delivery.chapters import find
 from course_utils.delivery.environment import become
-from course_utils.places import NOTEBOOKS, ROOT
+from course_utils.places import ROOT
 
 NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 
 
 def open_lab(chapter: str, extra: Sequence[str] = ()) -> NoReturn:
     """Become a JupyterLab that serves the clone and opens at the chapter. extra goes to JupyterLab."""
-    page = find(chapter, NOTEBOOKS).relative_to(ROOT).as_posix()
+    page = find(chapter).relative_to(ROOT).as_posix()
     silence_news(Path(sys.prefix))
     print(f"Opening {page}. To stop JupyterLab, press Ctrl-C here twice.", flush=True)
     settings = [

@@ -55,13 +55,13 @@ class Run:
         return f"{self.path.stem:32} {size}" + (f"\n  failed: {self.error}" if self.error else "")
 
 
-def run_chapters(names: Sequence[str], save: bool = False, record: bool = False) -> int:
-    """Run the chapters (all, if none is named) and print a line for each. Returns 1 if a cell failed, else 0.
+def run_chapters(names: Sequence[str], save: bool = False, record: bool = False, folder: Path = NOTEBOOKS) -> int:
+    """Run the folder's chapters (all, if none is named), print a line for each. Returns 1 if one failed, else 0.
 
     A failure does not keep the others from running. Raises CourseError for a chapter that there isn't.
     """
     failures = 0
-    for path in [find(name) for name in names] or list(chapters().values()):
+    for path in [find(name, folder) for name in names] or list(chapters(folder).values()):
         run = execute(path)
         if not run.error:
             run.error = _keep(run, save, record)
