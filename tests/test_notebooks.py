@@ -140,6 +140,13 @@ def test_a_stub_has_the_signature_and_the_words_of_its_solution(path):
 
 
 @every_notebook
+def test_a_questions_code_is_folded_so_that_it_does_not_give_the_answer_away(path):
+    for cell in code_cells(read(path)):
+        asks = any(name in cell.source for name in ("quiz(", "predict(")) and "import" not in cell.source
+        assert cell.metadata.get("jupyter", {}).get("source_hidden", False) == asks, cell.source.splitlines()[0]
+
+
+@every_notebook
 def test_cells_carry_slide_metadata(path):
     kinds = {"slide", "subslide", "fragment", "skip", "notes", "-"}
     assert all(cell.metadata["slideshow"]["slide_type"] in kinds for cell in read(path).cells)

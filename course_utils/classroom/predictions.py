@@ -52,7 +52,7 @@ class Question:
         self.kept = kept if kept in feedback else None
         self.title = f"{kind}: {question}"
         self.options = widgets.RadioButtons(options=list(feedback), value=self.kept, layout={"width": "auto"})
-        self.button = widgets.Button(description="Keep my answer", layout={"width": "auto"})
+        self.button = widgets.Button(description="Keep my answer", layout={"width": "max-content"})
         self.button.on_click(self.keep)
         self.said = widgets.HTML(self.reply().html)
         title = widgets.HTML(Card("note", self.title).html)
