@@ -88,7 +88,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Choice:
-    """A menu of named options."""
+    """One of several named options, all of them seen."""
 
     label: str
     options: Sequence
@@ -108,7 +108,9 @@ class Choice:
         return f"{self.label} {', '.join(map(str, self.options))} (now {self.start})"
 
     def widget(self) -> widgets.Widget:
-        return widgets.Dropdown(options=[(str(v), v) for v in self.options], value=self.start)
+        # no drop-down menu: JupyterLab takes the arrow keys away from it
+        options = [(str(v), v) for v in self.options]
+        return widgets.RadioButtons(options=options, value=self.start, orientation="horizontal")
 
 
 @dataclass(frozen=True)

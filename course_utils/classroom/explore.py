@@ -126,7 +126,8 @@ class Live:
 
     def _input(self, control: Control) -> widgets.Widget:
         made = control.widget()
-        made.description, made.layout.width = control.label, "min(100%, 700px)"
+        made.description = made.tooltip = control.label
+        made.layout.width = "min(100%, 700px)"
         made.style.description_width = "initial"  # the label in full, never cut off
         made.observe(self.redraw, names="value")
         return made
