@@ -52,14 +52,15 @@ ASK = """async code => {
 
 def latency(notebook: lab.Notebook, live: lab.Locator, kind: str, place: int) -> np.ndarray:
     """Milliseconds from each press to its picture: (PRESSES,)."""
-    took = []
-    for press in range(PRESSES + 2):  # the first two warm up
+    took, there = [], "ArrowRight"
+    for _ in range(PRESSES + 2):  # the first two warm up
         control = lab.Control(live, kind, place)
         control.element.focus()
-        back = kind == "slider" and (press // 6) % 2
-        control.element.press({"slider": "ArrowLeft" if back else "ArrowRight", "text": "a"}.get(kind, "Space"))
-        if kind == "text":
-            control.element.press("Enter")
+        if kind == "slider":
+            now, least, most = (control.element.get_attribute(f"aria-value{what}") for what in ("now", "min", "max"))
+            there = {least: "ArrowRight", most: "ArrowLeft"}.get(now, there)
+        for key in {"slider": [there], "text": ["a", "Enter"]}.get(kind, ["Space"]):
+            control.element.press(key)
         notebook.page.wait_for_function("window.took !== null")
         notebook.page.wait_for_timeout(100)  # a person's pace
         took.append(notebook.page.evaluate("window.took"))
