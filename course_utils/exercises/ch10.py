@@ -144,7 +144,7 @@ THREE = Exercise(
         "Sort the negative scores and keep the first three places.",
     ),
     solution=decode_three,
-    why="Nothing in the vector says that there are three. You have to bring the 3, and the order in the sum is lost.",
+    why="You have to bring the 3: only the vector's length, about √(3d), hints at it. And the order in the sum is lost.",
     wrong=(
         Wrong(
             three_smallest,
@@ -228,7 +228,7 @@ DIMENSIONS = Exercise(
         "Solve d = sqrt(2 ln V) * sqrt(2 d) for d. np.log is the natural logarithm. A V below 2 gets a ValueError.",
     ),
     solution=dimensions_needed,
-    why="V stands inside a logarithm: a vocabulary a thousand times larger asks for 28 more dimensions.",
+    why="The vocabulary comes in through its logarithm only: a thousand times more words, 28 dimensions more.",
     wrong=(
         Wrong(
             dimensions_word_alone,
@@ -276,7 +276,7 @@ SQRT = Exercise(
     ),
     solution=2 * math.sqrt(768),
     why="2 : 1 becomes 55 : 1, and at 10 : 1 most positions were lost. The factor belongs to rows that start with the "
-    "length 1 beside positions of length 16. Where both spreads are chosen freely it does harm.",
+    "length 1 beside positions of length 16. Here it drowns the position.",
     wrong=(
         Wrong(2, "That is the ratio before the multiplication: .02 to .01."),
         Wrong(math.sqrt(768), "That is the factor. The ratio was 2 before it."),
