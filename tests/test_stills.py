@@ -13,7 +13,7 @@ PNG, TEXT, HTML = "image/png", "text/plain", "text/html"
 
 
 def notebook(*bundles, **metadata):
-    outputs = [nbformat.v4.new_output("display_data", {kind: "x" for kind in bundle}) for bundle in bundles]
+    outputs = [nbformat.v4.new_output("display_data", dict.fromkeys(bundle, "x")) for bundle in bundles]
     cells = [nbformat.v4.new_markdown_cell("# Title"), nbformat.v4.new_code_cell("1", outputs=outputs)]
     return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
 
