@@ -152,6 +152,13 @@ def test_a_questions_code_is_folded_so_that_it_does_not_give_the_answer_away(pat
 
 
 @every_notebook
+def test_no_cell_is_left_out_of_the_comparison(path):
+    excused = {"nbval-skip", "nbval-ignore-output", "NBVAL_SKIP", "NBVAL_IGNORE_OUTPUT", "raises-exception"}
+    for cell in code_cells(read(path)):
+        assert not excused & set(cell.metadata.get("tags", [])) and "NBVAL" not in cell.source
+
+
+@every_notebook
 def test_cells_carry_slide_metadata(path):
     kinds = {"slide", "subslide", "fragment", "skip", "notes", "-"}
     assert all(cell.metadata["slideshow"]["slide_type"] in kinds for cell in read(path).cells)
