@@ -107,7 +107,9 @@ def test_a_value_is_graded_with_its_tolerance(answer, state):
     assert grade(exercises.find("10.4"), answer).state == state
 
 
-@pytest.mark.parametrize(("answer", "words"), [("55.4", "without quotes"), ([55.4], "one number"), (55.4j, "is not it")])
+@pytest.mark.parametrize(
+    ("answer", "words"), [("55.4", "without quotes"), ([55.4], "one number"), (55.4j, "is not it")]
+)
 def test_a_value_of_another_kind_is_told_what_it_is(answer, words):
     assert words in grade(exercises.find("10.4"), answer).message
 

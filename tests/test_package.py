@@ -91,6 +91,13 @@ def test_functions_are_short_and_files_tell_one_story(module):
             assert length <= 30, f"{node.name} has {length} lines"
 
 
+def test_ruff_finds_nothing():
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--quiet", "."], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_text_files_are_utf8_with_unix_line_ends():
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):

@@ -47,13 +47,16 @@ class Slider:
         return round(self.low + round((value - self.low) / self.step) * self.step, 12)
 
     def ends(self) -> tuple:
+        """The values to test with: its ends, or all its options."""
         # the last step, where the range isn't a whole number of steps
         return self.low, self.read(self.low + int((self.high - self.low) / self.step + 1e-9) * self.step)
 
     def words(self) -> str:
+        """The control in words, for readers without it."""
         return f"{self.label} {self.low:g} to {self.high:g} (now {self.start:g})"
 
     def widget(self) -> widgets.Widget:
+        """A fresh ipywidget of it."""
         whole = all(isinstance(value, int) for value in (self.low, self.high, self.step, self.start))
         kind = widgets.IntSlider if whole else widgets.FloatSlider
         digits = max(len(f"{value:.6f}".rstrip("0").split(".")[1]) for value in (self.low, self.step))
@@ -74,15 +77,19 @@ class Steps:
         _check_listed(self.label, self.values, self.start)
 
     def read(self, value: Any) -> Any:
+        """The value to draw with, from what the widget holds."""
         return value
 
     def ends(self) -> tuple:
+        """The values to test with: its ends, or all its options."""
         return self.values[0], self.values[-1]
 
     def words(self) -> str:
+        """The control in words, for readers without it."""
         return f"{self.label} {', '.join(map(str, self.values))} (now {self.start})"
 
     def widget(self) -> widgets.Widget:
+        """A fresh ipywidget of it."""
         return widgets.SelectionSlider(options=[(str(v), v) for v in self.values], value=self.start)
 
 
@@ -99,15 +106,19 @@ class Choice:
         _check_listed(self.label, self.options, self.start)
 
     def read(self, value: Any) -> Any:
+        """The value to draw with, from what the widget holds."""
         return value
 
     def ends(self) -> tuple:
+        """The values to test with: its ends, or all its options."""
         return tuple(self.options)
 
     def words(self) -> str:
+        """The control in words, for readers without it."""
         return f"{self.label} {', '.join(map(str, self.options))} (now {self.start})"
 
     def widget(self) -> widgets.Widget:
+        """A fresh ipywidget of it."""
         # no drop-down menu: JupyterLab takes the arrow keys away from it
         options = [(str(v), v) for v in self.options]
         return widgets.RadioButtons(options=options, value=self.start, orientation="horizontal")
@@ -126,15 +137,19 @@ class Switch:
             raise ValueError(f"switch {self.label!r} starts at {self.start!r}: it is True or False")
 
     def read(self, value: bool) -> bool:
+        """The value to draw with, from what the widget holds."""
         return value
 
     def ends(self) -> tuple:
+        """The values to test with: its ends, or all its options."""
         return False, True
 
     def words(self) -> str:
+        """The control in words, for readers without it."""
         return f"{self.label} on or off (now {'on' if self.start else 'off'})"
 
     def widget(self) -> widgets.Widget:
+        """A fresh ipywidget of it."""
         return widgets.Checkbox(value=self.start, indent=False)
 
 
@@ -161,12 +176,15 @@ class TextBox:
         return value
 
     def ends(self) -> tuple:
+        """The values to test with: its ends, or all its options."""
         return "", (f"{self.start} " * self.limit)[: self.limit]
 
     def words(self) -> str:
+        """The control in words, for readers without it."""
         return f'{self.label} any text up to {self.limit} characters (now "{self.start}")'
 
     def widget(self) -> widgets.Widget:
+        """A fresh ipywidget of it."""
         return widgets.Text(value=self.start, continuous_update=False, placeholder="type, then press Enter")
 
 
@@ -181,8 +199,6 @@ def _check_label(label: str) -> None:
 def _check_listed(label: str, values: Sequence, start: Any) -> None:
     names = [str(value) for value in values]
     if len(names) < 2 or len(set(names)) < len(names):
-        raise ValueError(
-            f"{label!r} offers {', '.join(names) or 'nothing'}: give two values or more, once each"
-        )
+        raise ValueError(f"{label!r} offers {', '.join(names) or 'nothing'}: give two values or more, once each")
     if start not in values:
         raise ValueError(f"{label!r} starts at {start!r}, which isn't among its values: {', '.join(names)}")

@@ -176,7 +176,7 @@ THREE = Exercise(
 
 
 def dimensions_needed(V):
-    """The d at which the right word's score d equals the largest of V wrong ones, sqrt(2 ln V) spreads of sqrt(2 d)."""
+    """The d at which the right word's score, d, equals the largest of V wrong ones: sqrt(2 ln V) times sqrt(2 d)."""
     if not V >= 2:
         raise ValueError(f"V = {V}: a choice needs two words or more")
     return 4 * np.log(V)  # d = sqrt(2 ln V) sqrt(2 d), squared and divided by d
