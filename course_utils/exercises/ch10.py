@@ -144,7 +144,7 @@ THREE = Exercise(
         "Sort the negative scores and keep the first three places.",
     ),
     solution=decode_three,
-    why="You have to bring the 3: only the vector's length, about √(3d), hints at it. And the order in the sum is lost.",
+    why="You have to bring the 3: only the vector's length, about √(3d), hints at it. Their order is lost.",
     wrong=(
         Wrong(
             three_smallest,
