@@ -1,6 +1,7 @@
 """The command line: what it says, with which Python it starts, and how it ends."""
 
 import ast
+import asyncio
 import importlib.util
 import io
 import json
@@ -15,9 +16,13 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+from nbformat import v4
+from traitlets.config import Config
 
 from course_utils.delivery import CourseError, cli
 from course_utils.delivery.chapters import find
+from course_utils.delivery.lab import settle_in
 from course_utils.delivery.testing import command
 from course_utils.places import ROOT
 
@@ -160,6 +165,21 @@ def test_the_lab_opens_at_the_chapter_and_shows_no_news():
     assert (page.status, page.url) == (200, f"http://127.0.0.1:{port}/lab/tree/notebooks/{find('00').name}")
     assert settings["schema"]["properties"]["fetchNews"]["default"] == "false"
     assert {"notebooks", "course_utils"} <= {entry["name"] for entry in listed["content"]}
+
+
+def test_the_environments_server_keeps_stills_in_what_it_saves(tmp_path):
+    kept = tmp_path / "etc" / "jupyter" / "jupyter_server_config.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text('{"ServerApp": {"open_browser": false}}', encoding="utf-8")
+    settle_in(tmp_path)
+    settle_in(tmp_path)
+    settings = json.loads(kept.read_text(encoding="utf-8"))
+    assert settings["ServerApp"] == {"open_browser": False}
+    manager = AsyncLargeFileManager(config=Config(settings), root_dir=str(tmp_path))
+    view = {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "a control"}
+    notebook = v4.new_notebook(cells=[v4.new_code_cell("1", outputs=[v4.new_output("display_data", view)])])
+    asyncio.run(manager.save({"type": "notebook", "format": "json", "content": notebook}, "saved.ipynb"))
+    assert "widget-view" not in (tmp_path / "saved.ipynb").read_text(encoding="utf-8")
 
 
 def test_where_a_process_cannot_replace_itself_it_waits_and_ends_alike():

@@ -1,9 +1,8 @@
 """What a saved notebook keeps of a live control: the still picture and the text, not the live view.
 
 A live view is a number that only the kernel which made it understands. Reopened with a new kernel, JupyterLab finds
-no model for it and shows an error in the picture's place. So a server of ours leaves the view out as it saves
-(`--ContentsManager.pre_save_hook=course_utils.delivery.stills.before_saving`), and so do recorded runs. Running the
-cell brings the live control back.
+no model for it and shows an error in the picture's place. So a server of ours leaves the view out as it saves (lab.py
+writes that into the server's settings), and so do recorded runs. Running the cell brings the live control back.
 """
 
 VIEW = "application/vnd.jupyter.widget-view+json"
