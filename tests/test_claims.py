@@ -26,7 +26,7 @@ def one(monkeypatch):
     single = {"share": Range(0.3, 0.4, "wide enough", null=0.0)}
     made = {
         "single": claims.Claim(
-            "single", "10", "A share.", "experiment", "holds", "here", single, prediction="10.p", answer="b"
+            "single", "10", "A share.", "experiment", "holds", "here", single, predictions={"10.p-one": "b"}
         ),
         "double": claims.Claim(
             "double", "10", "Two.", "identity", "holds", "here", {**single, "count": Range(5, 5, "a count")}
@@ -100,15 +100,24 @@ def test_a_strict_run_raises(one, value):
         settle("single", value)
 
 
-def test_the_prediction_stands_beside_the_measurement(one, capsys):
+def test_the_predictions_stand_beside_the_measurement(one, capsys):
     settle("single", 0.35)
-    assert "You made no prediction. Right would have been: b" in capsys.readouterr().out
-    progress.note("10", "predictions", "10.p", "a")
+    assert "p one: you made no prediction (it came out: b)" in capsys.readouterr().out
+    progress.note("10", "predictions", "10.p-one", "a")
     settle("single", 0.35)
-    assert "You predicted: a (it came out as: b)" in capsys.readouterr().out
-    progress.note("10", "predictions", "10.p", "b")
+    assert "p one: you predicted: a (it came out: b)" in capsys.readouterr().out
+    progress.note("10", "predictions", "10.p-one", "b")
     settle("single", 0.35)
-    assert "You predicted: b (as it came out)" in capsys.readouterr().out
+    assert "p one: you predicted: b (as it came out)" in capsys.readouterr().out
+
+
+def test_a_measurement_that_differs_confirms_no_prediction(one, monkeypatch, capsys):
+    monkeypatch.delenv("COURSE_STRICT")
+    progress.note("10", "predictions", "10.p-one", "b")
+    settle("single", 0.40004)
+    said = capsys.readouterr().out
+    assert "p one: you predicted: b\n" in said and "came out" not in said
+    assert "0.40004" in said, "a value just outside must not look as if it lay within"
 
 
 def test_a_volatile_claims_card_shows_no_number(one, capsys):

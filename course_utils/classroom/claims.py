@@ -7,7 +7,7 @@ import math
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -75,8 +75,7 @@ class Claim:
     expect: Mapping[str, Range]
     rows: tuple[str, ...] = ()
     condition: str = ""
-    prediction: str = ""  # the id of the prediction that this claim answers
-    answer: str = ""  # and the option that turned out right
+    predictions: Mapping[str, str] = field(default_factory=dict)  # those it answers: key -> the option that came out
     seed: int | None = None
     volatile: bool = False  # the value changes from run to run (time, memory): its card shows the bound alone
 
@@ -157,28 +156,31 @@ def _scalar(claim: Claim, name: str, value: object) -> float:
 def _show(claim: Claim, measured: Mapping[str, float], outside: list[str]) -> None:
     verdict = "differs: did you change something above?" if outside else claim.verdict
     condition = [f"Condition: {claim.condition}"] if claim.condition else []
-    lines = [claim.statement, *condition, *_prediction(claim)]
+    lines = [claim.statement, *condition, *_predictions(claim, settled=not outside)]
     card("bad" if outside else "good", f"{verdict} ({claim.id})", lines, _comparison(claim, measured, outside))
 
 
 def _comparison(claim: Claim, measured: Mapping[str, float], outside: list[str]) -> list[tuple[str, ...]]:
     rows = [("", "measured", "expected", "")]
     for name, expected in claim.expect.items():
-        value = "its bound is checked" if claim.volatile else expected.shown(measured[name])
+        value = f"{measured[name]:,.7g}" if name in outside else expected.shown(measured[name])
+        value = "its bound is checked" if claim.volatile else value
         rows.append(
             (expected.label or name.replace("_", " "), value, str(expected), "✗ differs" if name in outside else "✓")
         )
     return rows
 
 
-def _prediction(claim: Claim) -> list[str]:
-    if not claim.prediction:
-        return []
-    kept = progress.read(claim.chapter)["predictions"].get(claim.prediction)
-    if kept is None:
-        return [f"You made no prediction. Right would have been: {claim.answer}"]
-    verdict = "as it came out" if kept == claim.answer else f"it came out as: {claim.answer}"
-    return [f"You predicted: {kept} ({verdict})"]
+def _predictions(claim: Claim, settled: bool) -> list[str]:
+    """A line for each prediction that the claim answers; what came out is told only by a measurement within range."""
+    kept = progress.read(claim.chapter)["predictions"]
+    lines = []
+    for key, outcome in claim.predictions.items():
+        name = key.split(".", 1)[1].replace("-", " ")
+        said = f"you predicted: {kept[key]}" if key in kept else "you made no prediction"
+        verdict = "as it came out" if kept.get(key) == outcome else f"it came out: {outcome}"
+        lines.append(f"{name}: {said}" + (f" ({verdict})" if settled else ""))
+    return lines
 
 
 def _claim(chapter: str, entry: dict) -> Claim:

@@ -48,7 +48,7 @@ class Slider:
 
     def ends(self) -> tuple:
         # the last step, where the range isn't a whole number of steps
-        return self.low, self.read(self.low + (self.high - self.low) // self.step * self.step)
+        return self.low, self.read(self.low + int((self.high - self.low) / self.step + 1e-9) * self.step)
 
     def words(self) -> str:
         return f"{self.label} {self.low:g} to {self.high:g} (now {self.start:g})"

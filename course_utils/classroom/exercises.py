@@ -1,6 +1,7 @@
 """What a learner calls under an exercise: check, hint, solution. None of them raises, whatever the answer does."""
 
 import inspect
+from collections import Counter
 from html import escape
 from typing import Any
 
@@ -12,6 +13,8 @@ from course_utils.classroom.cards import card
 from course_utils.exercises import Exercise, grading
 
 KIND = {grading.NOT_ATTEMPTED: "open", grading.RIGHT: "good", grading.WRONG: "bad", grading.ERROR: "bad"}
+
+_given: Counter[str] = Counter()  # hints given so far, by exercise
 
 
 def check(exercise_id: str, answer: Any = None) -> None:
@@ -26,15 +29,17 @@ def check(exercise_id: str, answer: Any = None) -> None:
     card(KIND[outcome.state], f"{exercise.id} {exercise.title}: {outcome.state}", [outcome.message], more=more)
 
 
-def hint(exercise_id: str, number: int = 1) -> None:
-    """Show one hint, the first unless you ask for a later one: hint("10.2", 2)."""
+def hint(exercise_id: str, number: int | None = None) -> None:
+    """Show the next hint, or the one whose number you give: hint("10.2", 1)."""
     exercise = _find(exercise_id)
     if exercise is None:
         return
     count = len(exercise.hints)
+    number = min(_given[exercise.id] + 1, count) if number is None else number
     if not isinstance(number, int) or not 1 <= number <= count:
         card("note", f"{exercise.id}: there are hints 1 to {count}", [])
         return
+    _given[exercise.id] = number
     card("note", f"{exercise.id}, hint {number} of {count}", [exercise.hints[number - 1]])
 
 

@@ -25,15 +25,16 @@ import numpy as np
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.gridspec import GridSpec
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import AutoLocator
 
 from course_utils.classroom import figures
 from course_utils.classroom.controls import Choice, Control, Slider, Steps, Switch, TextBox
 
 __all__ = ["Choice", "Slider", "Steps", "Switch", "TextBox", "corners", "explore"]
 
-MOST_CORNERS = 32  # drawn by a strict run; every end of every control is among them, whatever their number
+MOST_CORNERS = 12  # drawn by a strict run; every end of every control is among them, whatever their number
+TICKS = 8  # marks along an axis: as many as a picture with large letters has, or one more
 SECONDS_FOR_TEXT = 3.0  # what a text box may compute
 _LINE = (  # the image widget has no alt of its own: the description stands beside it, for screen readers only
     '<span style="position:absolute; clip-path:inset(50%); height:1px; overflow:hidden">Picture: {alt}</span>'
@@ -103,9 +104,7 @@ def corners(controls: Mapping[str, Control], most: int = MOST_CORNERS) -> list[d
     choices = [[c.start, *(end for end in c.ends() if end != c.start)] for c in controls.values()]
     places = sorted(product(*(range(len(c)) for c in choices)), key=np.count_nonzero)
     enough = max(most, 1 + sum(len(c) - 1 for c in choices))
-    return [
-        {name: c[i] for name, c, i in zip(controls, choices, place, strict=True)} for place in places[:enough]
-    ]
+    return [{name: c[i] for name, c, i in zip(controls, choices, place, strict=True)} for place in places[:enough]]
 
 
 class Live:
@@ -114,7 +113,8 @@ class Live:
     def __init__(self, draw: Callable, texts: tuple, size: tuple, controls: Mapping[str, Control], alt: str):
         self.draw, self.texts, self.controls, self.alt = draw, texts, controls, alt
         self.fig, self.ax = figures.figure(*texts, size=size)
-        self.fig.set_layout_engine(_WhenTextsChange())
+        self.fig.set_layout_engine(_WhenTextsGrow())
+        self.clean = True  # nothing is drawn yet
         pixels, reading = self.paint({name: control.start for name, control in controls.items()})
         self.still = figures.pixels_to_png(np.vstack([pixels, _note(controls, size[0])]), level=9)
         self.image = widgets.Image(value=figures.pixels_to_png(pixels), format="png")
@@ -134,20 +134,25 @@ class Live:
 
     def paint(self, values: Mapping[str, Any]) -> tuple[np.ndarray, str]:
         """Draw the picture for `values`; returns its pixels (height, width, 4) and the reading."""
-        self._clean()
+        self._clear()
+        self.clean = False
         reading = self.draw(self.ax, **values)
         if reading is not None and not isinstance(reading, str):
             raise TypeError(f"draw returned {type(reading).__name__}: return one sentence or nothing")
         return figures.to_pixels(self.fig), reading or ""
 
-    def _clean(self) -> None:
-        """Make the figure as new: clearing its one axes is quick, all else (a colour bar) is rare."""
-        if self.fig.get_children() == [self.fig.patch, self.ax]:
-            _clear(self.ax)
-        else:
-            self.fig.clear()
-            self.ax = self.fig.add_subplot()
+    def _clear(self) -> None:
+        """Put new axes where the old ones were. (`ax.clear()` would leave tick marks, colours and shapes as set.)"""
+        if self.clean:
+            return
+        place = self.ax.get_position(original=True)
+        self.fig.clear()
+        sides = {"left": place.x0, "bottom": place.y0, "right": place.x1, "top": place.y1}
+        self.ax = self.fig.add_subplot(GridSpec(1, 1, figure=self.fig, **sides)[0])
         figures.dress(self.ax, *self.texts)
+        for axis in (self.ax.xaxis, self.ax.yaxis):
+            axis.get_major_ticks(TICKS)  # made now, they need not be made while the learner waits
+        self.clean = True
 
     def redraw(self, change: object = None) -> None:
         """Show the picture for the controls' values. Where drawing fails, it stays and a line says why."""
@@ -162,6 +167,7 @@ class Live:
         else:
             self.image.value = figures.pixels_to_png(pixels)
             self.say(reading)
+        self._clear()  # now, while the learner looks, and not when the next key is pressed
 
     def say(self, text: str) -> None:
         """Put `text` under the picture; a screen reader reads it out."""
@@ -204,35 +210,26 @@ class Live:
         return {VIEW: self.box._repr_mimebundle_()[VIEW], **data}, metadata
 
 
-def _clear(ax: Axes) -> None:
-    """`ax.clear()` that keeps the ticks of an axis left as it was: to make them anew is a fifth of a redraw."""
-    plain = [axis for axis in (ax.xaxis, ax.yaxis) if isinstance(axis.get_major_locator(), AutoLocator)]
-    kept = [(axis, axis.majorTicks, axis.get_tick_params()) for axis in plain]
-    ax.clear()
-    ax.set_aspect("auto")
-    for axis, ticks, look in kept:
-        if axis.get_tick_params() == look:
-            axis.majorTicks = ticks
+class _WhenTextsGrow(ConstrainedLayoutEngine):
+    """Places the axes anew only where the texts need more room than ever before.
 
+    Placing takes a third of a redraw, and axes that jump about from one picture to the next are hard to compare.
+    """
 
-class _WhenTextsChange(ConstrainedLayoutEngine):
-    """Places the axes anew only where a text got longer or shorter: placing takes a third of a redraw."""
-
-    seen = None
+    room = np.zeros(0)
 
     def execute(self, fig: Figure) -> None:
-        lengths = [len(text) for ax in fig.axes for text in _texts(ax)]
-        if len(fig.axes) > 1 or lengths != self.seen:
+        room = np.array([need for ax in fig.axes for need in _room(ax)])
+        if len(room) != len(self.room) or len(fig.axes) > 1 or (room > self.room).any():
             super().execute(fig)
-        self.seen = lengths
+            self.room = np.maximum(room, self.room) if len(room) == len(self.room) else room
 
 
-def _texts(ax: Axes) -> list[str]:
-    """The texts around and in an axes, its tick labels included."""
-    texts = [text.get_text() for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts)]
-    for axis in (ax.xaxis, ax.yaxis):
-        texts += ["", *axis.get_major_formatter().format_ticks(axis.get_majorticklocs())]
-    return texts
+def _room(ax: Axes) -> list[int]:
+    """What the texts around and in an axes need: lines of the title and labels, characters of the rest."""
+    ticks = [axis.get_major_formatter().format_ticks(axis.get_majorticklocs()) for axis in (ax.xaxis, ax.yaxis)]
+    lines = [len(text.get_text().split("\n")) for text in (ax.title, ax.xaxis.label, ax.yaxis.label)]
+    return [*lines, *(max(map(len, texts), default=0) for texts in (*ticks, [text.get_text() for text in ax.texts]))]
 
 
 def _note(controls: Mapping[str, Control], inches: float) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 A figure here never goes through pyplot: it belongs to no list of open figures, so nothing piles up and
 nothing has to be closed. Colours are those of Okabe and Ito, ordered by contrast with white; every line also
-has its own dash and marker, so that no picture depends on telling colours apart.
+has its own dash, and every row of dots its own marker, so that no picture depends on telling colours apart.
 """
 
 import struct
@@ -16,13 +16,14 @@ from cycler import cycler
 from IPython.display import display
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 BLUE, VERMILLION, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 ORANGE, SKY, YELLOW, INK = "#E69F00", "#56B4E9", "#F0E442", "#222222"
 
-COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+COLOURS = (BLUE, VERMILLION, GREEN, PURPLE, SKY, ORANGE)
 DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (8, 2, 2, 2)), (0, (4, 4)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 
@@ -38,11 +39,7 @@ LOOK = {
     "axes.axisbelow": True,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    # a marker a tenth of the picture, so that a line of a thousand points stays a line
-    "axes.prop_cycle": cycler(color=COLOURS)
-    + cycler(linestyle=DASHES)
-    + cycler(marker=MARKERS)
-    + cycler(markevery=[0.1] * len(COLOURS)),
+    "axes.prop_cycle": cycler(color=COLOURS) + cycler(linestyle=DASHES),
     "errorbar.capsize": 4,
     "grid.color": "0.88",
     "grid.linewidth": 1,
@@ -120,8 +117,7 @@ def dress(ax: Axes, title: str, x: str, y: str) -> None:
 def theory(ax: Axes, x: np.ndarray, y: np.ndarray, label: str) -> Line2D:
     """Draw what the formula says, y over x, both of shape (n,), as the thin dark line; returns the line."""
     _check_curve(x, y)
-    looks = {"color": INK, "linestyle": "-", "linewidth": 2, "marker": "", "markevery": 1, "zorder": 3}
-    (line,) = ax.plot(x, y, label=label, **looks)
+    (line,) = ax.plot(x, y, color=INK, linestyle="-", linewidth=2, label=label, zorder=3)
     return line
 
 
@@ -133,15 +129,16 @@ def measured(
     label: str | None = None,
     color: str | None = None,
     marker: str | None = None,
-):
+) -> ErrorbarContainer:
     """Draw what was measured, y over x, both of shape (n,), as dots.
 
     `spread` draws bars: one number, shape (n,), or shape (2, n) for below and above; in the unit of y.
-    `color` and `marker` default to the next of the course's cycle. Returns matplotlib's ErrorbarContainer.
+    `color` and `marker` default to the next ones of the course. Returns what Axes.errorbar does.
     """
     _check_curve(x, y)
-    chosen = {key: value for key, value in (("color", color), ("marker", marker)) if value is not None}
-    return ax.errorbar(x, y, yerr=spread, label=label, linestyle="none", elinewidth=2, markevery=1, **chosen)
+    rows_before = sum(isinstance(container, ErrorbarContainer) for container in ax.containers)
+    looks = {"linestyle": "none", "elinewidth": 2, "marker": marker or MARKERS[rows_before % len(MARKERS)]}
+    return ax.errorbar(x, y, yerr=spread, label=label, **looks, **({"color": color} if color else {}))
 
 
 def chance(ax: Axes, level: float, label: str = "chance") -> Line2D:
@@ -228,8 +225,10 @@ def to_png(fig: Figure, level: int = 1) -> bytes:
 def to_pixels(fig: Figure) -> np.ndarray:
     """Draw `fig` and return its pixels, shape (height, width, 4), uint8; valid until the next drawing."""
     for ax in fig.axes:
-        if ax.images:
-            ax.grid(False)  # a grid over a picture of numbers reads as data
+        for image in ax.images:
+            image.set_zorder(max(image.get_zorder(), 0.6))  # above the grid, which would read as data
+        for text in () if ax.axison else ax.texts:
+            text.set_in_layout(False)  # words alone: the frame that isn't there would shrink to fit them
     fig.canvas.draw()
     return np.asarray(fig.canvas.buffer_rgba())
 

@@ -76,10 +76,11 @@ def _state(stop: Stop) -> str:
     if stop.notebook is None:
         return "to come"
     done = progress.read(stop.number)
-    settled = sum(claim.chapter == stop.number for claim in load_claims().values())
+    claims = sum(claim.chapter == stop.number for claim in load_claims().values())
+    settled = sum(one["within"] for one in done["settled"].values())
     tasks = exercises.of_chapter(stop.number) if stop.number in exercises.chapters() else []
     right = sum(done["exercises"].get(task.id) == RIGHT for task in tasks)
-    return f"{len(done['settled'])} of {settled} claims settled, {right} of {len(tasks)} exercises right"
+    return f"{settled} of {claims} claims settled, {right} of {len(tasks)} exercises right"
 
 
 def environment_check() -> None:

@@ -27,6 +27,18 @@ def decode_scores(sums, words):
     return (sums @ words.T).max(axis=1)
 
 
+def decode_flat(sums, words):
+    return (sums @ words.T).argmax()
+
+
+def decode_by_cosine(sums, words):
+    return (sums @ (words / np.linalg.norm(words, axis=1, keepdims=True)).T).argmax(axis=1)
+
+
+def decode_by_distance(sums, words):
+    return np.linalg.norm(sums[:, None] - words, axis=2).argmin(axis=1)
+
+
 def _sums(seed, n, V, d):
     rng = np.random.default_rng(seed)
     words = rng.standard_normal((V, d))
@@ -64,6 +76,21 @@ DECODE = Exercise(
             decode_scores,
             "These are the largest scores themselves. An id is the place of the largest: argmax, not max.",
         ),
+        Wrong(
+            decode_flat,
+            "One number for all sums: without axis= argmax numbers the whole table of scores as one long row. "
+            "You want the best word of each sum: axis=1.",
+        ),
+        Wrong(
+            decode_by_cosine,
+            "This ranks by cosine. It finds more words, as the chapter shows, but the exercise asks for the plain dot "
+            "product: don't divide by the norms.",
+        ),
+        Wrong(
+            decode_by_distance,
+            "This takes the nearest row by distance. It finds more words, but the exercise asks for the plain dot "
+            "product.",
+        ),
     ),
     cases=_decode_cases,
 )
@@ -87,6 +114,10 @@ def three_worst_first(vector, words):
 
 def one_three_times(vector, words):
     return np.repeat(np.argmax(words @ vector), 3)
+
+
+def three_scores(vector, words):
+    return np.sort(words @ vector)[::-1][:3]
 
 
 def three_by_size(vector, words):
@@ -113,7 +144,7 @@ THREE = Exercise(
         "Sort the negative scores and keep the first three places.",
     ),
     solution=decode_three,
-    why="Nothing in the vector says that there are three. You have to bring the 3, and the order in the sum is lost.",
+    why="You have to bring the 3: only the vector's length, about √(3d), hints at it. And the order in the sum is lost.",
     wrong=(
         Wrong(
             three_smallest,
@@ -127,6 +158,10 @@ THREE = Exercise(
         Wrong(
             one_three_times,
             "This is the best word three times. The other two are the next best, not copies.",
+        ),
+        Wrong(
+            three_scores,
+            "These are the three largest scores, not their words: argsort gives places, sort gives values.",
         ),
         Wrong(
             three_by_size,
@@ -144,7 +179,7 @@ def dimensions_needed(V):
     """The d at which the right word's score d equals the largest of V wrong ones, sqrt(2 ln V) spreads of sqrt(2 d)."""
     if not V >= 2:
         raise ValueError(f"V = {V}: a choice needs two words or more")
-    return 4 * math.log(V)  # d = sqrt(2 ln V) sqrt(2 d), squared and divided by d
+    return 4 * np.log(V)  # d = sqrt(2 ln V) sqrt(2 d), squared and divided by d
 
 
 def dimensions_word_alone(V):
@@ -157,6 +192,18 @@ def dimensions_log2(V):
     if not V >= 2:
         raise ValueError
     return 4 * math.log2(V)
+
+
+def dimensions_log10(V):
+    if not V >= 2:
+        raise ValueError
+    return 4 * math.log10(V)
+
+
+def dimensions_rounded(V):
+    if not V >= 2:
+        raise ValueError
+    return math.ceil(4 * math.log(V))
 
 
 def dimensions_like_V(V):
@@ -178,10 +225,10 @@ DIMENSIONS = Exercise(
         "Write both sides as a function of d. Right word: d. Largest wrong one: the spread of one score times "
         "sqrt(2 ln V).",
         "A wrong word's score spreads by |t + p|, and t + p is the sum of two rows: about sqrt(2 d), not sqrt(d).",
-        "Solve d = sqrt(2 ln V) * sqrt(2 d) for d. math.log is the natural logarithm. A V below 2 gets a ValueError.",
+        "Solve d = sqrt(2 ln V) * sqrt(2 d) for d. np.log is the natural logarithm. A V below 2 gets a ValueError.",
     ),
     solution=dimensions_needed,
-    why="V stands inside a logarithm: a vocabulary a thousand times larger asks for 28 more dimensions.",
+    why="The vocabulary comes in through its logarithm only: a thousand times more words, 28 dimensions more.",
     wrong=(
         Wrong(
             dimensions_word_alone,
@@ -190,7 +237,15 @@ DIMENSIONS = Exercise(
         ),
         Wrong(
             dimensions_log2,
-            "The largest of V normal numbers goes with the natural logarithm: math.log, not log2.",
+            "The largest of V normal numbers goes with the natural logarithm: np.log, not log2.",
+        ),
+        Wrong(
+            dimensions_log10,
+            "The largest of V normal numbers goes with the natural logarithm: np.log, not log10.",
+        ),
+        Wrong(
+            dimensions_rounded,
+            "Right, and then rounded. Return the number as the formula gives it.",
         ),
         Wrong(
             dimensions_like_V,
@@ -202,7 +257,8 @@ DIMENSIONS = Exercise(
             "Right for real vocabularies, but V = 1 or less is no choice: raise a ValueError.",
         ),
     ),
-    cases=lambda: [(50_257,), (128_000,), (2,), (30_522,)],
+    rtol=1e-3,  # ln(V - 1) for ln V is as good
+    cases=lambda: [(50_257,), (128_000,), (1_000,), (30_522,)],
     refuses=lambda: [(1,), (0,)],
 )
 
@@ -214,29 +270,22 @@ SQRT = Exercise(
     minutes=5,
     points=2,
     hints=(
-        "A row of d numbers, each of variance 1/d, has a squared length of about d times 1/d.",
-        "The position's row is 256 pairs (sin, cos), each of length 1: its squared length is 256.",
-        "After the multiplication the word's row is sqrt(512) times as long as before: 22.6. Divide by 16.",
+        "A row of d numbers of spread s has a length of about s times √d. Both rows have the same d.",
+        "Before the multiplication the word's row is .02 / .01 = 2 times as long as the position's.",
+        "Multiplying by √768 = 27.7 makes the word's row 27.7 times as long, and leaves the position's alone.",
     ),
-    solution=math.sqrt(2),
-    why="1 : 16 becomes 22.6 : 16 = 1.41. The factor sets the word's scale beside the position's; it has nothing to do "
-    "with attention's division by sqrt(d_k).",
+    solution=2 * math.sqrt(768),
+    why="2 : 1 becomes 55 : 1, and at 10 : 1 most positions were lost. The factor belongs to rows that start with the "
+    "length 1 beside positions of length 16. Here it drowns the position.",
     wrong=(
+        Wrong(2, "That is the ratio before the multiplication: .02 to .01."),
+        Wrong(math.sqrt(768), "That is the factor. The ratio was 2 before it."),
+        Wrong(1 / (2 * math.sqrt(768)), "Upside down: this is position over word."),
+        Wrong(2 / math.sqrt(768), "The word's row is multiplied by √d, not divided by it."),
+        Wrong(2 * 768, "This multiplies by d. The factor is √d."),
         Wrong(
-            1 / 16,
-            "That is the ratio before the multiplication: a word row of length 1 beside a position row of 16.",
-        ),
-        Wrong(
-            math.sqrt(512),
-            "That is the word's length after the multiplication. Divide it by the position's: 16.",
-        ),
-        Wrong(
-            1 / math.sqrt(2),
-            "Upside down: this is position over word.",
-        ),
-        Wrong(
-            math.sqrt(512) / 512,
-            "The word's row is multiplied by sqrt(d), not divided by it; that division belongs to attention's scores.",
+            0.02 * 768,
+            "This is the word's length after the multiplication, .02 √d √d. Divide by the position's, .01 √d.",
         ),
     ),
     rtol=0.01,
@@ -246,7 +295,7 @@ SQRT = Exercise(
 
 
 def decode_centred(sums, words):
-    """Decode sums (n, d) by dot product when all rows share an unknown mean: centre the sums and the table first."""
+    """For each sum (n, d) the word id (n,), by dot product, when all rows share an unknown mean row."""
     sums = sums - sums.mean(axis=0)  # (n, d)
     words = words - words.mean(axis=0)  # (V, d)
     return (sums @ words.T).argmax(axis=1)  # (n,)
@@ -286,11 +335,12 @@ CENTRED = Exercise(
     hints=(
         "A mean that all rows share says nothing about which row it is. Take it out before you compare.",
         "The table's mean row is words.mean(axis=0): one number a dimension, over all words.",
-        "The sums carry a mean too, that of words plus positions. You can't see the positions, but you see many sums.",
+        "The sums carry a mean too: that of the words plus that of the positions. You have no positions to "
+        "average, but many sums.",
     ),
     solution=decode_centred,
-    why="A mean in the sums rewards every row that happens to lie along it, right or wrong. Out of the sums, it is gone; "
-    "centring the table too changes no winner, but keeps the scores readable.",
+    why="A mean in the sums rewards every row that happens to lie along it, right or wrong. "
+    "Out of the sums, it is gone. Centring the table too changes no winner, but keeps the scores readable.",
     wrong=(
         Wrong(
             not_centred,

@@ -1,6 +1,7 @@
 """Grading: try an answer beside the reference solution, and beside each wrong answer that is known by name."""
 
 import copy
+import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,6 +48,10 @@ def _grade_value(exercise: Exercise, answer: Any) -> Outcome:
     for wrong in exercise.wrong:
         if _same(exercise, answer, wrong.answer):
             return Outcome(WRONG, wrong.message)
+    if isinstance(answer, str) and not isinstance(exercise.solution, str):
+        return Outcome(WRONG, f"{_quote(answer)} is text. Give a number, without quotes.")
+    if isinstance(answer, list | tuple | np.ndarray) and np.ndim(exercise.solution) == 0:
+        return Outcome(WRONG, "This is a row of values. Give one number.")
     return Outcome(WRONG, f"{_quote(answer)} is not it. Open a hint below.")
 
 
@@ -59,7 +64,9 @@ def _grade_function(exercise: Exercise, answer: Any) -> Outcome:
         return _explain(exercise, results, rights)
     for case, result in zip(exercise.refuses(), _trials(answer, exercise.refuses()), strict=True):
         if not (isinstance(result, _Raised) and isinstance(result.error, ValueError)):
-            return _named(exercise, answer) or Outcome(WRONG, f"{_call(case)} should raise a ValueError.")
+            return _named(exercise, answer) or Outcome(
+                WRONG, f"{_call(exercise, case)} {_did(result)}; it should raise a ValueError."
+            )
     return Outcome(RIGHT, f"It agrees with the reference in all {len(rights)} trials. {exercise.why}")
 
 
@@ -72,8 +79,10 @@ def _explain(exercise: Exercise, results: list, rights: list) -> Outcome:
         trial for trial in zip(exercise.cases(), results, rights, strict=True) if not _same(exercise, *trial[1:])
     )
     if isinstance(result, _Raised):
-        return Outcome(ERROR, f"{_call(case)} raised {type(result.error).__name__}: {_clip(str(result.error))}")
-    return Outcome(WRONG, f"{_call(case)} gives {_quote(result)}; it should be {_quote(right)}.")
+        return Outcome(
+            ERROR, f"{_call(exercise, case)} raised {type(result.error).__name__}: {_clip(str(result.error))}"
+        )
+    return Outcome(WRONG, f"{_call(exercise, case)} gives {_difference(result, right)}.")
 
 
 def _named(exercise: Exercise, answer: Any) -> Outcome | None:
@@ -117,8 +126,34 @@ def _same(exercise: Exercise, one: Any, other: Any) -> bool:
     return one.shape == other.shape and np.allclose(one, other, exercise.rtol, exercise.atol, equal_nan=True)
 
 
-def _call(case: tuple) -> str:
-    return f"The function, given {', '.join(map(_quote, case))},"
+def _call(exercise: Exercise, case: tuple) -> str:
+    """The function, given sums of shape (3, 64) and V = 50257,"""
+    named = zip(inspect.signature(exercise.solution).parameters, case, strict=False)
+    return f"The function, given {' and '.join(_argument(*pair) for pair in named)},"
+
+
+def _argument(name: str, value: Any) -> str:
+    return f"{name} of shape {value.shape}" if isinstance(value, np.ndarray) else f"{name} = {_quote(value)}"
+
+
+def _difference(result: Any, right: Any) -> str:
+    """What came out and what should have: for two arrays of one shape the first place where they differ."""
+    if isinstance(result, list) and isinstance(right, np.ndarray):
+        result = np.asarray(result)
+    arrays = isinstance(result, np.ndarray) and isinstance(right, np.ndarray) and result.dtype != object
+    if arrays and result.shape != right.shape:
+        return f"an array of shape {result.shape}; it should have the shape {right.shape}"
+    if arrays and right.size > 1:
+        places = np.argwhere(~np.isclose(result, right, equal_nan=True))
+        first = tuple(int(index) for index in places[0])
+        where = ", ".join(map(str, first))
+        there = f"{_quote(result[first])} at [{where}]; it should be {_quote(right[first])} there"
+        return f"{there}. {len(places)} of {right.size} differ"
+    return f"{_quote(result)}; it should be {_quote(right)}"
+
+
+def _did(result: Any) -> str:
+    return f"raises {type(result.error).__name__}" if isinstance(result, _Raised) else f"gives {_quote(result)}"
 
 
 def _quote(value: Any) -> str:
@@ -128,6 +163,8 @@ def _quote(value: Any) -> str:
         return "a function"
     if isinstance(value, float | np.floating):
         return f"{value:.6g}"
+    if isinstance(value, np.generic):
+        value = value.item()
     text = np.array2string(value, precision=4) if isinstance(value, np.ndarray) else repr(value)
     return _clip(ADDRESS.sub("", text))
 

@@ -59,19 +59,18 @@ def cosine(a: Floats, b: Floats) -> Floats:
 def chance_found(d: int, V: int, position_scale: float = 1.0, draws: int = 20_000, seed: int = 0) -> float:
     """The chance that the right word has the largest dot product with the sum s = t + p, without building any table.
 
-    Rows are standard normal in d dimensions, positions position_scale times as long. Given s, a wrong word's score
-    s.t' is normal with mean 0 and spread |s|, so all V - 1 wrong words stay below the right one's score s.t with
-    chance Phi(s.t / |s|)^(V - 1). The function averages that over draws of (t, p). With the direction of t as the
-    first axis only three random numbers matter: |t|^2 ~ chi2(d), p along t ~ N(0, 1), p across t ~ chi2(d - 1).
+    Rows are standard normal in d dimensions, positions a = position_scale times as long. Given s, a wrong word's score
+    is normal with mean 0 and spread |s|, so all V - 1 wrong words stay below the right one's score s.t with the chance
+    Phi(z)^(V - 1), z = s.t / |s|. Given s, the word's row t is s / (1 + a^2) and a noise of spread a / sqrt(1 + a^2),
+    and |s| is sqrt(1 + a^2) times the length chi of a standard normal row. So z = (chi + a g) / sqrt(1 + a^2) with one
+    standard normal g. The function averages over draws of chi and g.
     Raises ValueError for d < 1, V < 1, or a scale that is negative or not finite.
     """
     if not (d >= 1 and V >= 1 and 0 <= position_scale < math.inf):
         raise ValueError(f"d = {d}, V = {V}, position_scale = {position_scale}: d and V from 1 on, the scale 0 or more")
     rng = np.random.default_rng(seed)
-    t_norm = np.sqrt(rng.chisquare(d, draws))  # (draws,)
-    along = t_norm + position_scale * rng.standard_normal(draws)
-    across = position_scale**2 * (rng.chisquare(d - 1, draws) if d > 1 else 0)
-    z = t_norm * along / np.sqrt(along**2 + across)
+    chi, g = np.sqrt(rng.chisquare(d, draws)), rng.standard_normal(draws)  # (draws,)
+    z = (chi + position_scale * g) / math.sqrt(1 + position_scale**2)
     log_below = np.log1p(-_upper_tail(z))  # log Phi(z): log1p keeps the tiny tails that V multiplies
     return float(np.exp((V - 1) * log_below).mean())
 

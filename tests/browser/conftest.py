@@ -16,11 +16,17 @@ def browser():
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory):
-    """The address of a JupyterLab on a copy of the notebooks: the stored ones stay as they are."""
+def lab_folder(tmp_path_factory):
+    """The folder of our JupyterLab. In root/ is a copy of the notebooks: the stored ones stay as they are."""
     work = tmp_path_factory.mktemp("lab")
     shutil.copytree(lab.ROOT / "notebooks", work / "root")
-    with lab.server(work) as address:
+    return work
+
+
+@pytest.fixture(scope="session")
+def address(lab_folder):
+    """The address of a running JupyterLab."""
+    with lab.server(lab_folder) as address:
         yield address
 
 

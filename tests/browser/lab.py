@@ -126,7 +126,12 @@ class Notebook:
         """Load the page anew and wait for the notebook and its kernel."""
         self.page.goto(self.address)
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
-        self.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.content?.widgets?.length > 0")
+        self.page.wait_for_function("window.jupyterapp?.shell?.currentWidget?.context")
+        self.page.evaluate("jupyterapp.shell.currentWidget.context.ready.then(() => true)")
+        self.page.wait_for_function(  # all cells: a long notebook comes in parts
+            "jupyterapp.shell.currentWidget.content.model.cells.length"
+            " === document.querySelectorAll('.jp-Notebook .jp-Cell').length"
+        )
         self.wait_for_kernel()
 
     def wait_for_kernel(self) -> None:
