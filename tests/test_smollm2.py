@@ -289,6 +289,13 @@ def test_in_float64_a_shift_of_all_positions_changes_nothing_and_all_else_does(m
         assert (model.nll(IDS, other, torch.float64) - plain).abs().max() > 1e-3
 
 
+def test_rope_can_be_left_out_of_single_layers(model):
+    plain, nowhere = model.nll(IDS), model.nll(IDS, None)
+    for layer in range(LAYERS):
+        assert (model.nll(IDS, no_rope_in=[layer]) - plain).abs().max() > 1e-3
+    assert torch.equal(model.nll(IDS, no_rope_in=range(LAYERS)), nowhere)
+
+
 def test_a_token_sees_none_that_come_later(model):
     before = model.run(IDS, keep_streams=True).streams
     after = model.run([*IDS[:-1], IDS[-1] - 1 or 5], keep_streams=True).streams

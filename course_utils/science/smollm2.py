@@ -16,7 +16,7 @@ stored in 4 bits (Q4_1, the table in 8) and are used as float32. Allal et al. 20
 import importlib.util
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -115,6 +115,7 @@ class SmolLM2:
         ids: Sequence[int],
         positions: ArrayLike | str | None = IN_ORDER,
         dtype: "dtype | None" = None,
+        no_rope_in: Collection[int] = (),
         keep_streams: bool = False,
         keep_weights: bool = False,
     ) -> Pass:
@@ -122,8 +123,8 @@ class SmolLM2:
 
         positions: one for each token, shifted, scaled, reversed, fractional, as you like; "in order" is 0, 1, 2, ...;
         None leaves RoPE out. The causal mask stays: token i sees tokens 0 to i, wherever they claim to stand.
-        dtype: of weights and arithmetic, float32 unless said. Raises ValueError for no ids, ids outside the table, and
-        positions that are not n numbers.
+        dtype: of weights and arithmetic, float32 unless said. no_rope_in: layers, from 0 on, that leave RoPE out.
+        Raises ValueError for no ids, ids outside the table, and positions that are not n numbers.
         """
         import torch
 
@@ -133,11 +134,11 @@ class SmolLM2:
         streams, weights = [], []
         with torch.no_grad():
             x = self.table[ids].to(dtype or torch.float32)  # (n, width)
-            for layer in self.layers:
+            for i, layer in enumerate(self.layers):
                 if keep_streams:
                     streams.append(x)
-                layer = layer.to(x.dtype)
-                mixed, shares = self._attend(layer, self._norm(x, layer.attn_norm), positions, mask, keep_weights)
+                layer, places = layer.to(x.dtype), None if i in no_rope_in else positions
+                mixed, shares = self._attend(layer, self._norm(x, layer.attn_norm), places, mask, keep_weights)
                 x = x + mixed
                 x = x + _swiglu(layer, self._norm(x, layer.ffn_norm))
                 weights += shares
@@ -151,12 +152,16 @@ class SmolLM2:
         return self._norm(stream, self.last_norm.to(stream.dtype)) @ self.table.to(stream.dtype).T
 
     def nll(
-        self, ids: Sequence[int], positions: ArrayLike | str | None = IN_ORDER, dtype: "dtype | None" = None
+        self,
+        ids: Sequence[int],
+        positions: ArrayLike | str | None = IN_ORDER,
+        dtype: "dtype | None" = None,
+        no_rope_in: Collection[int] = (),
     ) -> "Tensor":
         """-ln P of each token after the first, given those before it: (n - 1,). Arguments and errors as of `run`."""
         import torch
 
-        stream = self.run(ids, positions, dtype).stream[:-1]  # (n - 1, width)
+        stream = self.run(ids, positions, dtype, no_rope_in).stream[:-1]  # (n - 1, width)
         nexts = self._checked_ids(ids)[1:]  # (n - 1,)
         wide = torch.promote_types(stream.dtype, torch.float32)  # the softmax over V is never in 16 bits
         parts = [
@@ -166,10 +171,14 @@ class SmolLM2:
         return torch.cat(parts)
 
     def perplexity(
-        self, ids: Sequence[int], positions: ArrayLike | str | None = IN_ORDER, dtype: "dtype | None" = None
+        self,
+        ids: Sequence[int],
+        positions: ArrayLike | str | None = IN_ORDER,
+        dtype: "dtype | None" = None,
+        no_rope_in: Collection[int] = (),
     ) -> float:
         """exp of the mean of `nll`: among how many equally likely tokens the model hesitates. Two ids or more."""
-        return math.exp(self.nll(ids, positions, dtype).double().mean())
+        return math.exp(self.nll(ids, positions, dtype, no_rope_in).double().mean())
 
     def _norm(self, x: "Tensor", gain: "Tensor") -> "Tensor":
         """RMSNorm: x / sqrt(mean(x^2) + epsilon), times a gain a dimension. (n, width) -> (n, width)."""
