@@ -33,6 +33,14 @@ def divided_by_d(q, k, v, mask):
     return _shares(np.where(mask, q @ k.T / q.shape[-1], -np.inf)) @ v
 
 
+def divided_by_keys(q, k, v, mask):
+    return _shares(np.where(mask, q @ k.T / np.sqrt(k.shape[0]), -np.inf)) @ v
+
+
+def divided_by_values(q, k, v, mask):
+    return _shares(np.where(mask, q @ k.T / np.sqrt(v.shape[-1]), -np.inf)) @ v
+
+
 def masked_after(q, k, v, mask):
     return (_shares(q @ k.T / np.sqrt(q.shape[-1])) * mask) @ v
 
@@ -82,6 +90,15 @@ ATTENTION = Exercise(
         ),
         Wrong(not_divided, "The division by √d is missing. Your shares are harder than they should be."),
         Wrong(divided_by_d, "You divide by d. The spread of a dot product grows like √d, so divide by np.sqrt(d)."),
+        Wrong(
+            divided_by_keys,
+            "You divide by the root of the number of keys. It is d, the number of products in each score, whose root "
+            "you need: q.shape[-1].",
+        ),
+        Wrong(
+            divided_by_values,
+            "You divide by the root of the values' width. A score never meets a value: d is the width of q and k.",
+        ),
         Wrong(
             masked_after,
             "You mask after the softmax: the forbidden scores have already taken their share of the total, so the rest "
@@ -152,8 +169,8 @@ HEADS = Exercise(
         "heads isn't d.",
     ),
     solution=to_heads,
-    why="Reshape never moves a number, it only sets new borders. To bring heads before words, numbers have to move: "
-    "that is swapaxes.",
+    why="reshape keeps the order of reading and only sets new borders. The heads' numbers don't follow each other in "
+    "that order, so it has to change: that is swapaxes. (numpy moves nothing for it, it reads in other steps.)",
     wrong=(
         Wrong(
             reshaped_at_once,
@@ -165,7 +182,7 @@ HEADS = Exercise(
         ),
         Wrong(
             every_hth_number,
-            "Your head takes every so-manieth number. A piece is a run of neighbours: the first d/heads numbers, the "
+            "Your head takes every heads-th number, not a run of neighbours. A piece is the first d/heads numbers, the "
             "next, and so on.",
         ),
         Wrong(
@@ -177,61 +194,84 @@ HEADS = Exercise(
     refuses=lambda: [(np.ones((2, 6)), 4), (np.ones((3, 5)), 2)],
 )
 
-# ---- 08.3 causal mask -------------------------------------------------------------------------------------------
+# ---- 08.3 a causal mask with a window ---------------------------------------------------------------------------
 
 
-def may_look(n):
+def may_look(n, window):
     """(n, n): row i says which keys query i may look at."""
+    back = np.arange(n)[:, None] - np.arange(n)  # (n, n): how many places key j stands before query i
+    return (back >= 0) & (back <= window)
+
+
+def _back(n):
+    return np.arange(n)[:, None] - np.arange(n)
+
+
+def causal_only(n, window):
     return np.tri(n, dtype=bool)
 
 
-def strictly_lower(n):
-    return np.tri(n, k=-1, dtype=bool)
+def both_sides(n, window):
+    return np.abs(_back(n)) <= window
 
 
-def upper(n):
-    return ~np.tri(n, k=-1, dtype=bool)
+def itself_counted(n, window):
+    return (_back(n) >= 0) & (_back(n) < window)
 
 
-def strictly_upper(n):
-    return ~np.tri(n, dtype=bool)
+def one_too_many(n, window):
+    return (_back(n) >= 0) & (_back(n) <= window + 1)
 
 
-def one_too_far(n):
-    return np.tri(n, k=1, dtype=bool)
+def strictly_lower(n, window):
+    return (_back(n) > 0) & (_back(n) <= window)
 
 
-def diagonal(n):
-    return np.eye(n, dtype=bool)
+def upper(n, window):
+    return may_look(n, window).T
 
 
-def added(n):
-    return np.where(np.tri(n, dtype=bool), 0, -np.inf)
+def beyond_the_window(n, window):
+    return _back(n) >= window
+
+
+def forbidden(n, window):
+    return ~may_look(n, window)
+
+
+def added(n, window):
+    return np.where(may_look(n, window), 0, -np.inf)
 
 
 MASK = Exercise(
     id="08.3",
-    title="Who may look where",
+    title="A short memory",
     minutes=4,
-    points=1,
+    points=2,
     hints=(
-        "Write the three rows for n = 3 on paper. The first word sees one key, the second two, the third three.",
-        "Query i may look at key j if j <= i. np.arange(n) as a column and as a row can be compared at once.",
-        "numpy also has it ready made: look up np.tri and np.tril.",
+        "Write the rows for n = 4 and window = 1 on paper: one True, then two in each row. Where do they stand?",
+        "How far back is key j from query i? i - j places: 0 is the word itself, a negative number comes later.",
+        "np.arange(n)[:, None] - np.arange(n) holds all i - j at once. Two comparisons, joined by &.",
     ),
     solution=may_look,
-    why="Row i has i + 1 Trues: itself and all before. The diagonal has to be in, or the first word has nothing.",
+    why="i - j has to be between 0 and window. The lower bound is the causal mask; the diagonal has to be in, or the "
+    "first word has nothing.",
     wrong=(
-        Wrong(strictly_lower, "The diagonal is missing: the first word may look nowhere, and its output becomes NaN."),
-        Wrong(upper, "This is the other triangle: each word sees itself and what comes AFTER it."),
+        Wrong(causal_only, "Causal, but without an end: a word may look at most `window` places back."),
+        Wrong(both_sides, "Your window opens to both sides. It has to be causal: nobody sees what comes later."),
         Wrong(
-            strictly_upper, "These are the forbidden places, as torch's MultiheadAttention wants them. Turn them round."
+            itself_counted,
+            "One too few: you count the word itself as one of the window. It may look at itself AND `window` places "
+            "back.",
         ),
-        Wrong(one_too_far, "One too far: each word also sees the next one, which it is to guess."),
-        Wrong(diagonal, "Each word sees itself alone. It may also look at what came before."),
+        Wrong(one_too_many, "One too many: your words look window + 1 places back."),
+        Wrong(strictly_lower, "The diagonal is missing: the first word may look nowhere, and its output becomes NaN."),
+        Wrong(upper, "Mirrored: each word sees itself and what comes AFTER it. Rows are queries, columns keys."),
+        Wrong(beyond_the_window, "You leave open what lies beyond the window, and close what lies in it."),
+        Wrong(forbidden, "These are the forbidden places, as torch's MultiheadAttention wants them. Turn them round."),
         Wrong(added, "This is the mask to ADD to scores, 0 and -∞. Asked for is True and False."),
     ),
-    cases=lambda: [(3,), (1,), (6,)],
+    cases=lambda: [(5, 2), (1, 3), (6, 0), (4, 9), (9, 4)],
 )
 
 # ---- 08.4 a layer that cheats -----------------------------------------------------------------------------------
@@ -272,10 +312,29 @@ def first_output_only(layer, x):
     return not np.allclose(layer(y)[0], layer(x)[0])
 
 
+def always_a_cheat(layer, x):
+    return True
+
+
+def never_a_cheat(layer, x):
+    return False
+
+
+def changes_pile_up(layer, x):
+    before = layer(x)
+    for t in range(1, len(x)):
+        x[t:] = x[t:] + np.random.default_rng(t).standard_normal(x[t:].shape)
+        if not np.allclose(layer(x)[:t], before[:t]):
+            return True
+    return False
+
+
 def _looks_at(allowed):
-    """A layer that averages over the rows that `allowed` (n, n) names, softly."""
+    """A layer that averages over the rows that `allowed` (n, n) names, softly; a text may be cut down to nothing."""
 
     def layer(x):
+        if not len(x):
+            return x
         scores = np.where(allowed(len(x)), x @ x.T / np.sqrt(x.shape[1]), -np.inf)
         e = np.exp(scores - scores.max(axis=1, keepdims=True))
         return e / e.sum(axis=1, keepdims=True) @ x
@@ -293,13 +352,15 @@ def _all(n):
 
 def _early_leak(n):
     allowed = np.tri(n, dtype=bool)
-    allowed[1, 2] = True
+    if n > 2:
+        allowed[1, 2] = True
     return allowed
 
 
 def _late_leak(n):
     allowed = np.tri(n, dtype=bool)
-    allowed[-2, -1] = True
+    if n > 1:
+        allowed[-2, -1] = True
     return allowed
 
 
@@ -308,19 +369,24 @@ def _per_word(x):
 
 
 def _centred_over_words(x):
-    return x - x.mean(axis=0)
+    return x - x.mean(axis=0) if len(x) else x
+
+
+def _same_for_all(x):
+    return np.ones_like(x)
 
 
 def _layer_cases():
     x = np.random.default_rng(0).standard_normal((6, 4))
     attentions = [_looks_at(allowed) for allowed in (_all, _causal, _early_leak, _late_leak)]
-    return [(layer, x) for layer in (*attentions, _per_word, _centred_over_words)]
+    layers = [(layer, x) for layer in (*attentions, _per_word, _centred_over_words, _same_for_all)]
+    return [*layers, (_looks_at(_causal), x[:2])]
 
 
 CHEAT = Exercise(
     id="08.4",
     title="Catch a layer that cheats",
-    minutes=8,
+    minutes=7,
     points=3,
     hints=(
         "Run the layer twice: on x, and on a copy in which some words are different. Which outputs must not move?",
@@ -328,9 +394,18 @@ CHEAT = Exercise(
         "Do it for every t from 1 to n - 1. A leak from place 2 to place 1 doesn't show when only the last word moves.",
     ),
     solution=sees_later,
-    why="Change the future, watch the past: the one test that needs no look inside. It catches masks that are off by "
-    "one, and averages over a whole text.",
+    why="Change the future, watch the past: a test that needs no look inside. (Cutting the future off is another.) It "
+    "catches masks that are off by one, and averages over a whole text.",
     wrong=(
+        Wrong(
+            always_a_cheat, "You call an honest layer a cheat: among the layers tried are some that never look ahead."
+        ),
+        Wrong(never_a_cheat, "You let every cheat through: an average over the whole text is one."),
+        Wrong(
+            changes_pile_up,
+            "Your changes pile up: start from a fresh copy each time. Else an earlier change is still there, and the "
+            "outputs before t move in an honest layer too.",
+        ),
         Wrong(
             compares_everything,
             "You compare all outputs. The changed word's own output moves in every layer, causal or not: compare only "
@@ -359,19 +434,28 @@ CHEAT = Exercise(
 
 COUNT = Exercise(
     id="08.5",
-    title="Half the work",
+    title="What a short memory costs",
     minutes=3,
-    points=1,
+    points=2,
     hints=(
-        "The first word has 1 open score, the second 2, the last 1,000. Add them up.",
-        "First and last together make 1,001, second and last but one too. How many such couples are there?",
+        "How many keys does word 500 see? And word 0, 1, 2? From which word on is the number the same?",
+        "Itself and 100 before make 101, from place 100 on: 900 words. The first hundred see 1, 2, ... 100.",
+        "1 + 2 + ... + 100 is 100 · 101 / 2. The rest is a product.",
     ),
-    solution=1_000 * 1_001 // 2,
-    why="n(n + 1)/2 = 500,500: half of the square and half of the diagonal. It grows like n² all the same.",
+    solution=100 * 101 // 2 + 900 * 101,
+    why="5,050 in the first hundred rows, 900 times 101 in the rest: 95,950. Twice as many words make about twice as "
+    "many pairs, where the causal mask alone would make four times as many.",
     wrong=(
-        Wrong(1_000 * 999 // 2, "Without the diagonal: each word may also look at itself. That adds 1,000."),
+        Wrong(1_000 * 101, "The first hundred words have fewer than 100 before them: word 0 sees itself alone."),
+        Wrong(1_000 * 100, "Each word also sees itself, and the first hundred have fewer than 100 before them."),
+        Wrong(100 * 99 // 2 + 900 * 100, "Without the diagonal: each word may also look at itself. That adds 1,000."),
+        Wrong(
+            100 * 101 // 2 + 900 * 100,
+            "From place 100 on a word sees itself AND 100 before it: 101 keys, not 100.",
+        ),
+        Wrong(1_000 * 1_001 // 2, "That is the causal mask without a window."),
+        Wrong(1_000 * 201 - 100 * 101, "Your window opens to both sides. The mask is causal too."),
         Wrong(1_000 * 1_000, "That is every pair, without any mask."),
-        Wrong(500_000, "Half of the square, but the diagonal isn't cut in half: it stays whole."),
     ),
     rtol=1e-9,
 )
