@@ -101,6 +101,13 @@ def test_frequencies_run_from_one_radian_to_almost_one_over_the_base():
     assert rope_angles([0, -1, 2.5], 4).tolist() == [[0, 0], [-1, -0.01], [2.5, 0.025]]
 
 
+@pytest.mark.parametrize(("d", "off"), [(64, 0.002), (128, 0.005)])
+def test_float32_angles_would_be_off_by_thousandths_of_a_radian(d, off):
+    narrow = np.float32(100_000) * rope_frequencies(d).astype(np.float32)
+    assert narrow.dtype == np.float32
+    assert round(np.abs(narrow - rope_angles([100_000], d)).max(), 3) == off
+
+
 # ---- properties ------------------------------------------------------------------------------------------------
 
 
@@ -241,7 +248,7 @@ X = np.ones((3, 4))
         (lambda: rotate(X, [0, 1, -math.inf]), "positions hold NaN or infinity"),
         (lambda: rotate(X, ["a", "b", "c"]), "positions hold <U1: give numbers"),
         (lambda: rotate(X, range(3), layout="split"), "layout 'split': use 'interleaved' or 'half-split'"),
-        (lambda: rotate(X, range(3), base=0), "base is 0: .* above 0"),
+        (lambda: rotate(X, range(3), base=0), "base is 0: it sets how far the wavelengths reach, .* above 0"),
         (lambda: rotate(X, range(3), base=-2.0), "base is -2.0"),
         (lambda: rotate(X, range(3), base=math.nan), "base is nan"),
         (lambda: rotate(X, range(3), base=math.inf), "base is inf"),
