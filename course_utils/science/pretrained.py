@@ -36,15 +36,15 @@ def minilm_tables() -> InputTables:
     Reads only these two tensors, 48 MB. Raises ModelMissing where the package is absent or its weights are not those
     that were published.
     """
-    folder = _package(MINILM_PACKAGE) / "model"
-    weights = _checked(folder / "model.safetensors", MINILM_SHA256)
+    folder = package_folder(MINILM_PACKAGE) / "model"
+    weights = checked(folder / "model.safetensors", MINILM_SHA256, MINILM_PACKAGE)
     try:
         with safe_open(weights, framework="np") as file:
             words = file.get_tensor("embeddings.word_embeddings.weight")  # (V, d)
             positions = file.get_tensor("embeddings.position_embeddings.weight")  # (P, d)
         tokens = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
     except (OSError, SafetensorError) as error:
-        raise _missing(MINILM_PACKAGE, f"can't be read ({error})") from error
+        raise missing(MINILM_PACKAGE, f"can't be read ({error})") from error
     return InputTables(words, positions, tuple(tokens))
 
 
@@ -53,26 +53,27 @@ def available(package: str = MINILM_PACKAGE) -> bool:
     return importlib.util.find_spec(package) is not None
 
 
-def _package(name: str) -> Path:
-    spec = importlib.util.find_spec(name)  # finds the folder without running the package's code
+def package_folder(name: str) -> Path:
+    """The folder of an installed package, found without running its code. Raises ModelMissing where there is none."""
+    spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
-        raise _missing(name, "is not installed")
+        raise missing(name, "is not installed")
     return Path(next(iter(spec.submodule_search_locations)))
 
 
 @cache
-def _checked(file: Path, sha256: str) -> Path:
+def checked(file: Path, sha256: str, package: str) -> Path:
+    """The file, if its sha256 is this one. Raises ModelMissing, naming the package, where it isn't or can't be read."""
     try:
         with file.open("rb") as opened:
             found = hashlib.file_digest(opened, "sha256").hexdigest()
     except OSError as error:
-        raise _missing(file.parent.parent.name, f"can't be read ({error.strerror})") from error
+        raise missing(package, f"can't be read ({error.strerror})") from error
     if found != sha256:
-        raise _missing(
-            file.parent.parent.name, f"is damaged: sha256 of {file.name} is {found[:12]}..., not {sha256[:12]}..."
-        )
+        raise missing(package, f"is damaged: sha256 of {file.name} is {found[:12]}..., not {sha256[:12]}...")
     return file
 
 
-def _missing(package: str, why: str) -> ModelMissing:
+def missing(package: str, why: str) -> ModelMissing:
+    """The error to raise where a model's package can't be used: what is wrong and what to do."""
     return ModelMissing(f"the model package {package} {why}: run 'python -m course_utils setup' and restart the kernel")
