@@ -67,8 +67,8 @@ THREE = Exercise(
         ),
         Wrong(
             ones_in_every_row,
-            "one_hot[:, ids] = 1 sets the columns of ALL ids in EVERY row, so each token gets the sum of the rows of all "
-            "the ids. Pair each row with its own id: one_hot[np.arange(len(ids)), ids].",
+            "one_hot[:, ids] = 1 sets the columns of ALL ids in EVERY row, so each token gets the sum of the rows of "
+            "all the ids. Pair each row with its own id: one_hot[np.arange(len(ids)), ids].",
         ),
         Wrong(
             one_hot_on_its_side,
