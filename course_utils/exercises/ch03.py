@@ -52,14 +52,14 @@ THREE = Exercise(
     minutes=5,
     points=1,
     hints=(
-        "The first is what the chapter does from its second cell on. The second takes the table, the ids, and the axis "
-        "along which they count.",
+        "The first is what the chapter prints before its warm-up, E[ids]. The second takes the table, the ids, and the "
+        "axis along which they count.",
         "For the third start from np.zeros((len(ids), len(table))), and put one 1 into each of its rows.",
         "one_hot[np.arange(len(ids)), ids] = 1 pairs row 0 with ids[0], row 1 with ids[1]. Then one_hot @ table.",
     ),
     solution=three_ways,
     why="All three are the same rows to the last digit. The first two copy n rows; the third multiplies by V - 1 zeros "
-    "for each.",
+    "for each. (The check looks at the rows, so it can't tell by which way you got them.)",
     wrong=(
         Wrong(
             take_without_axis,
@@ -67,8 +67,8 @@ THREE = Exercise(
         ),
         Wrong(
             ones_in_every_row,
-            "one_hot[:, ids] = 1 sets the columns of ALL ids in EVERY row, so each token gets the sum of all rows. "
-            "Pair each row with its own id: one_hot[np.arange(len(ids)), ids].",
+            "one_hot[:, ids] = 1 sets the columns of ALL ids in EVERY row, so each token gets the sum of the rows of "
+            "all the ids. Pair each row with its own id: one_hot[np.arange(len(ids)), ids].",
         ),
         Wrong(
             one_hot_on_its_side,
@@ -115,6 +115,27 @@ def lookup_no_lower_bound(table, ids):
     return table[ids]
 
 
+def lookup_int64_only(table, ids):
+    ids = np.asarray(ids)
+    if ids.dtype != np.int64 or (ids.size and not 0 <= ids.min() <= ids.max() < len(table)):
+        raise ValueError
+    return table[ids]
+
+
+def lookup_python_ints_only(table, ids):
+    ids = np.asarray(ids)
+    if not all(isinstance(i, int) and 0 <= i < len(table) for i in ids.ravel()):
+        raise ValueError
+    return table[ids]
+
+
+def lookup_refuses_float64_only(table, ids):
+    ids = np.asarray(ids)
+    if ids.dtype == float or (ids.size and not 0 <= ids.min() <= ids.max() < len(table)):
+        raise ValueError
+    return table[ids.astype(int)]
+
+
 def lookup_clipped(table, ids):
     return table[np.clip(np.asarray(ids).astype(int), 0, len(table) - 1)]
 
@@ -142,7 +163,8 @@ def _lookup_cases():
 
 def _no_ids():
     table = np.random.default_rng(1).standard_normal((9, 4))
-    return [(table, np.array(bad)) for bad in ([0, -1], [0, 9], [-9, 3], [0.0, 1.0], [2.7])]
+    bad = [np.array(ids) for ids in ([0, -1], [0, 9], [-9, 3], [0.0, 1.0], [2.7])]
+    return [(table, ids) for ids in (*bad, np.array([0, 1], dtype=np.float32))]
 
 
 LOOKUP = Exercise(
@@ -157,8 +179,9 @@ LOOKUP = Exercise(
         "ids.size before.",
     ),
     solution=lookup,
-    why="numpy counts negative numbers from the end, so a wrong id comes back as a plausible row; torch refuses it. A "
-    "check costs two passes over the ids, which is nothing beside the rows.",
+    why="numpy counts negative numbers from the end, so a wrong id comes back as a plausible row; nn.Embedding "
+    "refuses it (a torch tensor indexed by -1 counts from the end as numpy does). A check costs "
+    "two passes over the ids, which is nothing beside the rows.",
     wrong=(
         Wrong(
             lookup_unchecked,
@@ -171,6 +194,18 @@ LOOKUP = Exercise(
         Wrong(
             lookup_no_lower_bound,
             "The upper end is checked, the lower isn't: -1 still gives the last row.",
+        ),
+        Wrong(
+            lookup_python_ints_only,
+            "isinstance(i, int) is False for numpy's own integers, so this refuses good ids. Ask the array: ids.dtype.",
+        ),
+        Wrong(
+            lookup_int64_only,
+            "This refuses good ids of another integer type: int32 and uint8 hold whole numbers as int64 does.",
+        ),
+        Wrong(
+            lookup_refuses_float64_only,
+            "float64 is refused, but other types that are no integers, such as float32, get through.",
         ),
         Wrong(
             lookup_clipped,
@@ -272,7 +307,8 @@ GRADIENT = Exercise(
         "repeats where a place repeats.",
     ),
     solution=table_gradient,
-    why="Forward, a gather copies rows; backward, its mirror image adds into them, which is called scatter-add.",
+    why="Forward, a gather copies rows; backward, its mirror image adds into them, which is called scatter-add. The "
+    "one-hot of section 4, turned, gives the same and passes too; it costs V numbers a token.",
     wrong=(
         Wrong(
             gradient_overwritten,
