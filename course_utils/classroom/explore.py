@@ -33,7 +33,7 @@ from course_utils.classroom.controls import Choice, Control, Slider, Steps, Swit
 
 __all__ = ["Choice", "Slider", "Steps", "Switch", "TextBox", "corners", "explore"]
 
-MOST_CORNERS = 12  # drawn by a strict run; every end of every control is among them, whatever their number
+MOST_CORNERS = 8  # drawn by a strict run; every end of every control is among them, whatever their number
 TICKS = 8  # marks along an axis: as many as a picture with large letters has, or one more
 SECONDS_FOR_TEXT = 3.0  # what a text box may compute
 _LINE = (  # the image widget has no alt of its own: the description stands beside it, for screen readers only
