@@ -310,12 +310,12 @@ LAYOUT = Exercise(
     wrong=(
         Wrong(
             layout_always_interleaved,
-            "This says \"interleaved\" every time, for half-split scores too. Do you compare different places? "
+            'This says "interleaved" every time, for half-split scores too. Do you compare different places? '
             "Where query and key share a place, such as position 0, every layout fits.",
         ),
         Wrong(
             layout_always_halves,
-            "This says \"half-split\" every time, for interleaved scores too. Do you compare different places? "
+            'This says "half-split" every time, for interleaved scores too. Do you compare different places? '
             "Where query and key share a place, such as position 0, every layout fits.",
         ),
         Wrong(
@@ -335,7 +335,7 @@ LAYOUT = Exercise(
         Wrong(
             layout_halves_first,
             "Right unless both fit: in a text of one token both layouts give the same score, and this answers "
-            "\"half-split\". Test both before you answer.",
+            '"half-split". Test both before you answer.',
         ),
         Wrong(
             layout_nearest,
