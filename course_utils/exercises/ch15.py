@@ -43,6 +43,18 @@ def rotate_double_exponent(x, positions, base=10_000.0):
     return _woven(a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles))
 
 
+def rotate_half_exponent(x, positions, base=10_000.0):
+    angles = _angles(positions, x.shape[-1], base, exponent=0.5)
+    a, b = x[..., 0::2], x[..., 1::2]
+    return _woven(a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles))
+
+
+def rotate_not_woven(x, positions, base=10_000.0):
+    angles = _angles(positions, x.shape[-1], base)
+    a, b = x[..., 0::2], x[..., 1::2]
+    return np.concatenate([a * np.cos(angles) - b * np.sin(angles), a * np.sin(angles) + b * np.cos(angles)], axis=-1)
+
+
 def rotate_in_place(x, positions, base=10_000.0):
     angles, x = _angles(positions, x.shape[-1], base), np.array(x)
     x[..., 0::2] = x[..., 0::2] * np.cos(angles) - x[..., 1::2] * np.sin(angles)
@@ -75,7 +87,8 @@ ROTATE = Exercise(
         "Make a new array of x's shape and fill its two slices 0::2 and 1::2 as `turn` does it.",
     ),
     solution=rotate_neighbours,
-    why="Both new numbers are made from both OLD ones: so write them into a new array.",
+    why="Both new numbers of a pair are made from both old ones. The slices 0::2 and 1::2 hold the two of all "
+    "pairs, whatever axes stand in front.",
     wrong=(
         Wrong(
             rotate,
@@ -84,13 +97,23 @@ ROTATE = Exercise(
         ),
         Wrong(
             rotate_backwards,
-            "This turns the other way round: the minus sign belongs to the first number, x cos - y sin. (Scores "
-            "among your own q and k would not notice, a model trained the usual way does.)",
+            "This turns the other way round: the minus sign belongs to the first number, x cos - y sin. (The shift "
+            "test would not notice: scores still see the offset only, but with its sign turned round.)",
         ),
         Wrong(
             rotate_double_exponent,
             "The slow hands are too slow: the exponent is -2i/d. np.arange(0, d, 2) is 2i already; don't double it "
             "again.",
+        ),
+        Wrong(
+            rotate_half_exponent,
+            "The slow hands are too fast: the exponent is -2i/d, this has -i/d. Divide i by the number of pairs, "
+            "d/2, or 2i by d.",
+        ),
+        Wrong(
+            rotate_not_woven,
+            "The numbers are right, their places are not: all first numbers stand in front, all second ones behind. "
+            "Put them back at 0::2 and 1::2.",
         ),
         Wrong(
             rotate_in_place,
@@ -135,6 +158,14 @@ def score_divided(q, k, offset, base=10_000.0):
     return score_from_offset(q, k, offset, base) / np.sqrt(len(q))
 
 
+def score_in_a_row(q, k, offset, base=10_000.0):
+    return rotate(q[None, :], [offset], base) @ k  # (1,)
+
+
+def score_in_a_table(q, k, offset, base=10_000.0):
+    return rotate(q[None, :], [offset], base) @ k[:, None]  # (1, 1)
+
+
 def _score_cases():
     rng = np.random.default_rng(151)
     offsets = ((8, 3), (8, -3), (64, 20), (2, 1), (16, -7))
@@ -162,11 +193,22 @@ SCORE = Exercise(
         ),
         Wrong(
             score_from_distance,
-            "Right for a query behind its key, wrong ahead of it: the sign of the offset counts, so no abs.",
+            "Right where the query looks back (m >= n), wrong where it looks ahead (m < n): the sign of the offset "
+            "counts, so no abs.",
         ),
         Wrong(
             score_both_turned,
             "You turned q AND k by the offset. What both have in common cancels, so this is q·k without any position.",
+        ),
+        Wrong(
+            score_in_a_row,
+            "The number is right, but it is still in a row of one: `rotate` gives (1, d) for one query. "
+            "Take [0] of it.",
+        ),
+        Wrong(
+            score_in_a_table,
+            "The number is right, but it is still in a table of one row and one column. Take [0] of the rotated "
+            "query, or [0, 0] of the result.",
         ),
         Wrong(
             score_divided,
@@ -197,17 +239,34 @@ def _scores(q, k, way):
     return way(q, places) @ way(k, places).T
 
 
-def layout_by_first_token(q, k, scores):
-    if not np.allclose(scores[0, 0], q[0] @ k[0]):
-        raise ValueError
+def layout_always_interleaved(q, k, scores):
     return "interleaved"
 
 
-def layout_by_same_place(q, k, scores):
-    fits = np.allclose(np.diag(_scores(q, k, rotate)), np.diag(scores))
-    if not fits:
-        raise ValueError
+def layout_always_halves(q, k, scores):
     return "half-split"
+
+
+def layout_by_same_place(q, k, scores):
+    fits = [np.allclose(np.diag(_scores(q, k, way)), np.diag(scores)) for way in (rotate_neighbours, rotate)]
+    if fits[0] == fits[1]:
+        raise ValueError
+    return "interleaved" if fits[0] else "half-split"
+
+
+def _first_that_fits(q, k, scores, ways):
+    for name, way in ways:
+        if np.allclose(_scores(q, k, way), scores):
+            return name
+    raise ValueError
+
+
+def layout_interleaved_first(q, k, scores):
+    return _first_that_fits(q, k, scores, (("interleaved", rotate_neighbours), ("half-split", rotate)))
+
+
+def layout_halves_first(q, k, scores):
+    return _first_that_fits(q, k, scores, (("half-split", rotate), ("interleaved", rotate_neighbours)))
 
 
 def layout_swapped(q, k, scores):
@@ -250,17 +309,33 @@ LAYOUT = Exercise(
     why="Where query and key share a place, every layout gives q·k. Only different places can tell, so compare all.",
     wrong=(
         Wrong(
-            layout_by_first_token,
-            "This looks at position 0 alone. Nothing is turned there, so every layout fits.",
+            layout_always_interleaved,
+            'This says "interleaved" every time, for half-split scores too. Do you compare different places? '
+            "Where query and key share a place, such as position 0, every layout fits.",
+        ),
+        Wrong(
+            layout_always_halves,
+            'This says "half-split" every time, for interleaved scores too. Do you compare different places? '
+            "Where query and key share a place, such as position 0, every layout fits.",
         ),
         Wrong(
             layout_by_same_place,
-            "This compares scores of a query and a key at the SAME place. Both are turned alike there, so every layout "
-            "fits. Use different places.",
+            "This finds both fitting, or neither, every time. If both: you compared only equal places (the diagonal), "
+            "where every layout fits. If neither: is one score divided by sqrt(d), or a position off?",
         ),
         Wrong(
             layout_swapped,
             "The names are the wrong way round: interleaved pairs neighbours, half-split pairs i with i + d/2.",
+        ),
+        Wrong(
+            layout_interleaved_first,
+            "Right unless both fit: in a text of one token nothing is turned against anything, and the first "
+            "layout you try is your answer. Try both, then decide.",
+        ),
+        Wrong(
+            layout_halves_first,
+            "Right unless both fit: in a text of one token both layouts give the same score, and this answers "
+            '"half-split". Test both before you answer.',
         ),
         Wrong(
             layout_nearest,
@@ -325,11 +400,11 @@ PADDING = Exercise(
         ),
         Wrong(
             positions_from_one,
-            "One too many: the first real token stands at 0, so take 1 off.",
+            "One too many: the first real token stands at 0, so take 1 off, and keep padding at 0.",
         ),
         Wrong(
             positions_negative,
-            "Right for real tokens, but padding stands at -1. In a position table that would be the LAST row; the "
+            "Right for real tokens, but padding stands at -1. In a numpy table that is the LAST row; the "
             "exercise asks for 0.",
         ),
         Wrong(
