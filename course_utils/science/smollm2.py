@@ -45,7 +45,7 @@ ROWS = 128  # of logits at a time: 128 x 49,152 float32 are 25 MB
 
 @dataclass(frozen=True)
 class Config:
-    """The model's sizes. hidden: SwiGLU's width; window: positions that the file allows; base: RoPE's; epsilon: norms'."""
+    """The model's sizes. hidden: SwiGLU's width; window: positions the file allows; base: RoPE's; epsilon: norms'."""
 
     layers: int
     width: int
