@@ -1,7 +1,6 @@
 """The command line: what it says, with which Python it starts, and how it ends."""
 
 import ast
-import asyncio
 import importlib.util
 import io
 import json
@@ -16,7 +15,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+from jupyter_server.services.contents.largefilemanager import LargeFileManager
 from nbformat import v4
 from traitlets.config import Config
 
@@ -175,10 +174,10 @@ def test_the_environments_server_keeps_stills_in_what_it_saves(tmp_path):
     settle_in(tmp_path)
     settings = json.loads(kept.read_text(encoding="utf-8"))
     assert settings["ServerApp"] == {"open_browser": False}
-    manager = AsyncLargeFileManager(config=Config(settings), root_dir=str(tmp_path))
+    manager = LargeFileManager(config=Config(settings), root_dir=str(tmp_path))
     view = {"application/vnd.jupyter.widget-view+json": {}, "text/plain": "a control"}
     notebook = v4.new_notebook(cells=[v4.new_code_cell("1", outputs=[v4.new_output("display_data", view)])])
-    asyncio.run(manager.save({"type": "notebook", "format": "json", "content": notebook}, "saved.ipynb"))
+    manager.save({"type": "notebook", "format": "json", "content": notebook}, "saved.ipynb")
     assert "widget-view" not in (tmp_path / "saved.ipynb").read_text(encoding="utf-8")
 
 
