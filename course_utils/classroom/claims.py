@@ -117,11 +117,6 @@ def settle(claim_id: str, value: object = None, /, **values: object) -> None:
         raise ClaimError(f"claim {claim.id}: {wrong}")
 
 
-def expected(claim_id: str) -> Mapping[str, Range]:
-    """The ranges that a claim expects, by the measured value's name."""
-    return _known(claim_id).expect
-
-
 @cache
 def _all() -> dict[str, Claim]:
     return load_claims()
