@@ -14,7 +14,7 @@ WAVELENGTH = Exercise(
     minutes=3,
     points=1,
     hints=(
-        "Two numbers share a hand: 0 and 1 are hand 0, 2 and 3 are hand 1. Which hand do place 100 and place 101 share?",
+        "Two numbers share a hand: 0 and 1 are hand 0, 2 and 3 are hand 1. Which hand do places 100 and 101 share?",
         "It is hand 50, so the exponent 2i/d is 100/512.",
         "A full turn takes 2π times as long as one radian: multiply base^(2i/d) by 2 * np.pi.",
     ),
@@ -23,7 +23,8 @@ WAVELENGTH = Exercise(
     wrong=(
         Wrong(
             2 * math.pi * 10_000 ** (200 / 512),
-            "This takes the place, 100, for i. i counts hands, and a hand fills two places: i = 50.",
+            "The exponent is twice too large. Place 100 belongs to hand i = 50, so 2i = 100, and that is divided by "
+            "d = 512, not by the number of hands.",
         ),
         Wrong(
             10_000 ** (100 / 512),
@@ -32,10 +33,6 @@ WAVELENGTH = Exercise(
         Wrong(
             2 * math.pi * 10_000 ** (50 / 512),
             "The exponent is 2i/d, and i is 50: the 2 is missing.",
-        ),
-        Wrong(
-            2 * math.pi * 10_000 ** (100 / 256),
-            "This divides by the number of hands, 256. The exponent is 2i/d, with d = 512 numbers.",
         ),
         Wrong(
             10_000 ** (-100 / 512),
@@ -135,7 +132,7 @@ HALF_SPLIT = Exercise(
     points=2,
     hints=(
         "Start with the angles, one row a position, one column a HAND: the shape is (n, d/2).",
-        "np.arange(n)[:, None] is a column of positions. Divide it by 10_000.0 ** (2 * i / d), where i = np.arange(d // 2).",
+        "np.arange(n)[:, None] is a column of positions: divide it by 10_000.0 ** (2 * i / d), i = np.arange(d // 2).",
         "Two tables of (n, d/2) side by side: np.concatenate([first, second], axis=1). Test d % 2 before all that.",
     ),
     solution=half_split_table,
@@ -148,8 +145,8 @@ HALF_SPLIT = Exercise(
         ),
         Wrong(
             table_4i,
-            "The exponent is 4i/d here, so the hands slow down twice as fast. If you step through 0, 2, 4 ... you hold 2i "
-            "already: don't double it again.",
+            "The exponent is 4i/d here, so the hands slow down twice as fast. If you step through 0, 2, 4 ... you hold "
+            "2i already: don't double it again.",
         ),
         Wrong(table_1i, "The exponent is i/d here: the 2 of 2i/d is missing, and the slowest hand is far too fast."),
         Wrong(table_sin_twice, "Both halves hold sines. The second half is the cosines of the same angles."),
@@ -161,8 +158,8 @@ HALF_SPLIT = Exercise(
         ),
         Wrong(
             table_column_by_column,
-            "Here each of the d columns has a speed of its own, so no cosine belongs to a sine. A hand's two numbers share "
-            "one angle: d/2 angles, each used twice.",
+            "Here each of the d columns has a speed of its own, so no cosine belongs to a sine. A hand's two numbers "
+            "share one angle: d/2 angles, each used twice.",
         ),
         Wrong(table_turned, "The table lies on its side: a row is a position, so the shape is (n, d)."),
         Wrong(table_multiplied, "The angle is the position DIVIDED by base^(2i/d): later hands turn more slowly."),
@@ -205,23 +202,8 @@ def add_last_rows(batch, rows):
     return batch + rows[-batch.shape[1] :]
 
 
-def add_in_place(batch, rows):
-    batch += rows[: batch.shape[1]]
-    return batch
-
-
 def add_rows_alone(batch, rows):
     return np.broadcast_to(rows[: batch.shape[1]], batch.shape)
-
-
-class _Batch(np.ndarray):
-    """An array that refuses to be written to, so that adding in place shows."""
-
-
-def _kept(array):
-    array = array.view(_Batch)
-    array.flags.writeable = False
-    return array
 
 
 def _batch_cases():
@@ -326,8 +308,8 @@ BACK = Exercise(
     points=3,
     hints=(
         "Back by k is on by -k. What does a minus sign in the angle do to the cosine, and what to the sine?",
-        "Half-split, hand i has its sine at place i and its cosine at place d/2 + i. So the four numbers of its block stand "
-        "at the crossings of these two rows and columns.",
+        "Half-split, hand i has its sine at place i and its cosine at place d/2 + i. So the four numbers of its block "
+        "stand at the crossings of these two rows and columns.",
         "sin(b - a) = sin b cos a - cos b sin a: so row i holds cos a at column i and -sin a at column d/2 + i.",
     ),
     solution=back,
@@ -338,7 +320,10 @@ BACK = Exercise(
             "This goes k places ON. (It would also go back if a row stood on its left, row @ matrix; asked is "
             "back @ row.) The minus belongs to the other sine.",
         ),
-        Wrong(back_interleaved, "Right for interleaved rows. In half-split ones the cosine stands d/2 places behind its sine."),
+        Wrong(
+            back_interleaved,
+            "Right for interleaved rows. In half-split ones the cosine stands d/2 places behind its sine.",
+        ),
         Wrong(
             forward_interleaved,
             "This is section 3's matrix: interleaved, and k places on. Asked is half-split, and back.",
@@ -364,7 +349,9 @@ BACK = Exercise(
 
 def positions_of(vectors, n):
     """For each noisy interleaved row (m, d) its position, one of 0 ... n - 1, as a whole number: (m,)."""
-    rows = _interleaved(n, vectors.shape[1])  # (n, d)
+    d = vectors.shape[1]
+    angles = np.arange(n)[:, None] / 10_000.0 ** (2 * np.arange(d // 2) / d)  # (n, d/2)
+    rows = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(n, d)  # (n, d)
     return (vectors @ rows.T).argmax(axis=1)  # (m,)
 
 
@@ -438,8 +425,8 @@ READ_BACK = Exercise(
         ),
         Wrong(
             positions_last_hand,
-            "This reads the slowest hand alone. In n positions it hardly moves, and a little noise turns it further than "
-            "that.",
+            "This reads the slowest hand alone. In n positions it hardly moves, and a little noise turns it further "
+            "than that.",
         ),
         Wrong(
             positions_half_split,
@@ -447,7 +434,7 @@ READ_BACK = Exercise(
         ),
         Wrong(
             positions_wrong_axis,
-            "This says which vector fits each position best. You want the best position of each vector: the other axis.",
+            "This says which vector fits each position best. Asked is the best position of each vector: axis=1.",
         ),
         Wrong(positions_scores, "These are the highest scores. Asked is where they stand: argmax, not max."),
         Wrong(positions_smallest, "These are the rows that fit worst. More is nearer: argmax."),
