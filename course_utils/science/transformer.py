@@ -169,14 +169,11 @@ class Transformer(nn.Module):
 
     def _position_rows(self, places: NDArray) -> Tensor:
         """(seq,) -> (seq, d), from the learned table."""
-        rows = len(self.positions.weight)
-        wrong = places[(places < 0) | (places >= rows) | (places != np.floor(places))]
-        if len(wrong):
+        last = len(self.positions.weight) - 1
+        for place in places[(places < 0) | (places > last) | (places != np.floor(places))][:1]:
+            fault = f"past the table's last row {last}" if place > last else "no row of the table"
             raise ValueError(
-                f"position {wrong[0]:g} is past the table's last row {rows - 1}: a learned table has rows for the whole "
-                f"numbers 0 to {rows - 1} alone; give a shorter text, or train a longer table"
-                if wrong[0] >= rows
-                else f"position {wrong[0]:g} has no row: give whole numbers from 0 to {rows - 1}"
+                f"position {place:g} is {fault}: give whole numbers from 0 to {last}, or train a longer table"
             )
         return self.positions(torch.as_tensor(places, dtype=torch.long, device=self.positions.weight.device))
 
