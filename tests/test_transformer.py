@@ -262,10 +262,11 @@ def test_past_the_table_it_says_where_the_table_ends(scheme):
             model(IDS[:, :1], [place])
 
 
-@pytest.mark.parametrize("ids", [[[11]], [[-1]], [[]], [1, 2], [[0.5]]])
+@pytest.mark.parametrize("ids", [[[11]], [[-1]], [[]], [1, 2], [[0.5]], [[True]]])
 def test_ids_without_a_row_are_refused(ids):
-    with pytest.raises(ValueError, match="ids: give whole numbers from 0 to 10"):
-        small()(torch.tensor(ids))
+    for given in (torch.tensor(ids), np.array(ids), ids):
+        with pytest.raises(ValueError, match="ids: give a tensor of whole numbers from 0 to 10"):
+            small()(given)
 
 
 @pytest.mark.parametrize("positions", [range(7), [math.nan] * 8, [math.inf] * 8, ["0"] * 8])
@@ -280,6 +281,12 @@ def test_positions_that_are_no_numbers_are_refused(positions):
         ({"vocab_size": 0}, "vocab_size is 0"),
         ({"n_layers": 0}, "n_layers is 0"),
         ({"max_len": -1}, "max_len is -1"),
+        ({"n_heads": 2.0}, "n_heads is 2.0"),
+        ({"base": math.nan}, "base is nan: give a finite number above 0"),
+        ({"position_std": 0}, "position_std is 0"),
+        ({"index_scale": math.inf}, "index_scale is inf"),
+        ({"n_heads": 16}, "'rope' works on pairs: 16 / 16"),
+        ({"scheme": "sinusoidal", "d_model": 15, "n_heads": 3}, "'sinusoidal' works on pairs: 15 / 1"),
         ({"n_heads": 3}, "d_model = 16 can't be cut into n_heads = 3"),
         ({"scheme": "clock"}, "scheme 'clock': use one of none, sinusoidal"),
         ({"scheme": "concat", "tied": True}, "tied=False"),
