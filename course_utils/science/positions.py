@@ -9,6 +9,10 @@ i and i + d/2, as in transformers' Llama. They are the same up to a fixed order 
 - Vaswani et al. 2017, Attention Is All You Need, section 3.5: sinusoids.
 - Su et al. 2021, RoFormer, section 3.2, equations 14 to 16; section 3.4.2, equation 34: RoPE. (The paper counts i
   from 1.)
+- Press et al. 2022, Train Short, Test Long, section 3: ALiBi.
+- Raffel et al. 2020, Exploring the Limits of Transfer Learning (T5), section 2.1: buckets of offsets.
+
+A query stands at m, a key at n; the offset is m - n, positive where the key comes earlier. The distance is |m - n|.
 """
 
 import math
@@ -100,6 +104,63 @@ def interleaved_order(d: int) -> NDArray[np.int64]:
     return np.arange(d).reshape(2, d // 2).T.reshape(d)
 
 
+def alibi_slopes(n_heads: int) -> NDArray[np.float64]:
+    """How steeply each head's penalty grows, 2^(-8h/H) for h = 1 ... H heads: (n_heads,), from steep to flat.
+
+    Where H is no power of two: the slopes of the next smaller power of two, then every other one of those for twice
+    as many heads, as in the authors' code. Raises ValueError for n_heads below 1.
+    """
+    _check_count("n_heads", n_heads)
+    power = 2 ** (int(n_heads).bit_length() - 1)  # the largest power of two up to n_heads
+    heads = np.arange(1, power + 1)
+    between = np.arange(1, 2 * (n_heads - power), 2)
+    return np.concatenate([2.0 ** (-8 * heads / power), 2.0 ** (-8 * between / (2 * power))])
+
+
+def alibi_bias(positions: ArrayLike, n_heads: int) -> NDArray[np.float64]:
+    """What ALiBi adds to the score of the query at m and the key at n: -slope |m - n|. (n,) -> (n_heads, n, n).
+
+    In a causal model keys come earlier, so |m - n| is the offset m - n. Without the mask the penalty is the same to
+    both sides. Raises ValueError for n_heads below 1 or positions that are no finite numbers.
+    """
+    distances = np.abs(offsets(positions))  # (n, n)
+    return -alibi_slopes(n_heads)[:, None, None] * distances
+
+
+def t5_buckets(
+    offsets: ArrayLike, n_buckets: int = 32, max_distance: int = 128, causal: bool = True
+) -> NDArray[np.int64]:
+    """T5's number for an offset m - n: one each while keys are near, then ever wider ones. Shape as given.
+
+    Of B buckets the first B/2 hold the offsets 0 ... B/2 - 1, one each; the others grow by a constant factor up to
+    max_distance, and the last holds all beyond. Not causal: the first half of the buckets for keys up to the query,
+    the second half for keys after it. Raises ValueError for n_buckets not a multiple of 4, a max_distance that the
+    single buckets reach, or offsets that are no finite numbers.
+    """
+    side = n_buckets if causal else n_buckets // 2
+    single = side // 2
+    if n_buckets < 4 or n_buckets % 4 or max_distance <= single:
+        raise ValueError(
+            f"n_buckets = {n_buckets}, max_distance = {max_distance}: give a multiple of 4, and a distance above the "
+            f"{single} that have a bucket each"
+        )
+    offsets = _numbers(offsets)
+    later = np.where(offsets < 0, 0 if causal else side, 0)
+    distances = np.maximum(offsets, 0) if causal else np.abs(offsets)
+    grown = np.log(np.maximum(distances, single) / single) / math.log(max_distance / single)  # 0 ... 1
+    wide = np.minimum(single + np.floor(grown * (side - single)), side - 1)
+    return (later + np.where(distances < single, np.floor(distances), wide)).astype(np.int64)
+
+
+def offsets(positions: ArrayLike) -> NDArray[np.float64]:
+    """m - n for each query's position m (rows) and each key's position n (columns): (n,) -> (n, n).
+
+    Raises ValueError for positions that are no finite numbers.
+    """
+    places = _numbers(positions)
+    return places[:, None] - places[None, :]
+
+
 def _pairs(x: Array, layout: Layout) -> tuple[Array, Array]:
     """The first and the second number of each pair: (..., d) -> two of (..., d/2)."""
     half = x.shape[-1] // 2
@@ -122,6 +183,11 @@ def _join(xp: Any, first: Array, second: Array, layout: Layout) -> Array:
 def _check_even(name: str, d: int) -> None:
     if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 2 or d % 2:
         raise ValueError(f"{name} is {d}: the numbers go in pairs, so give an even whole number, 2 or more")
+
+
+def _check_count(name: str, n: int) -> None:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ValueError(f"{name} is {n}: give a whole number, 1 or more")
 
 
 def _check_fit(shape: tuple[int, ...], angles: tuple[int, ...]) -> None:
