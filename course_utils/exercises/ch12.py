@@ -36,7 +36,11 @@ WAVELENGTH = Exercise(
         ),
         Wrong(
             10_000 ** (-100 / 512),
-            "That is how far the hand turns in one position, in radians. Asked is how many positions a turn takes.",
+            "That is how far the hand turns in one position, in radians. Give the positions that a turn takes.",
+        ),
+        Wrong(
+            2 * math.pi * 10_000 ** (101 / 512),
+            "The exponent is a little too large. Places 100 and 101 are one hand and share one exponent: 2i = 100.",
         ),
         Wrong(2 * math.pi * 10_000, "That is the limit for the very last hand. This one is far from the end."),
     ),
@@ -120,6 +124,14 @@ def table_multiplied(n, d):
     return _halves(np.sin(angles), np.cos(angles))
 
 
+def table_of_2017(n, d):
+    if d % 2:
+        raise ValueError
+    exponents = np.arange(d // 2) / max(d // 2 - 1, 1)
+    angles = np.arange(n)[:, None] / 10_000.0**exponents
+    return _halves(np.sin(angles), np.cos(angles))
+
+
 def table_unchecked(n, d):
     angles = np.arange(n)[:, None] / 10_000.0 ** (2 * np.arange(d // 2) / d)
     return _halves(np.sin(angles), np.cos(angles))
@@ -140,8 +152,7 @@ HALF_SPLIT = Exercise(
     wrong=(
         Wrong(
             table_interleaved,
-            "Right numbers in the chapter's order, sine beside cosine. Asked is the other one: all sines, then all "
-            "cosines.",
+            "Right numbers in the chapter's order, sine beside cosine. Here all sines come first, then all cosines.",
         ),
         Wrong(
             table_4i,
@@ -164,11 +175,16 @@ HALF_SPLIT = Exercise(
         Wrong(table_turned, "The table lies on its side: a row is a position, so the shape is (n, d)."),
         Wrong(table_multiplied, "The angle is the position DIVIDED by base^(2i/d): later hands turn more slowly."),
         Wrong(
+            table_of_2017,
+            "That is the published code of 2017, whose exponents end at 1: it divides i by d/2 - 1. The chapter's "
+            "formula divides i by d/2.",
+        ),
+        Wrong(
             table_unchecked,
             "Right for even d. For an odd d it returns d - 1 columns without a word: raise a ValueError.",
         ),
     ),
-    cases=lambda: [(6, 8), (50, 64), (3, 2), (1, 16)],
+    cases=lambda: [(6, 8), (50, 64), (3, 4), (1, 16)],  # d = 2 would divide by 0 in the code of 2017
     refuses=lambda: [(4, 7), (1, 1)],
 )
 
@@ -183,6 +199,20 @@ def add_positions(batch, rows):
 
 def add_along_texts(batch, rows):
     return batch + rows[: len(batch)][:, None, :]
+
+
+def add_as_many_rows_as_texts(batch, rows):
+    return batch + rows[: len(batch)]
+
+
+def add_from_row_one(batch, rows):
+    return batch + rows[1 : batch.shape[1] + 1]
+
+
+def add_own_sinusoids(batch, rows):
+    words, d = batch.shape[1:]
+    angles = np.arange(words)[:, None] / 10_000.0 ** (2 * np.arange(d // 2) / d)
+    return batch + np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(words, d)
 
 
 def add_first_row(batch, rows):
@@ -232,6 +262,16 @@ BATCH = Exercise(
             "The rows run along the batch axis here: every word of a text gets the same row, and the text's number "
             "decides which. The place within the text should.",
         ),
+        Wrong(
+            add_as_many_rows_as_texts,
+            "len(batch) counts the texts, and rows[:len(batch)] takes as many rows. The words of a text are "
+            "batch.shape[1].",
+        ),
+        Wrong(add_from_row_one, "This starts with row 1. A text's first word stands at place 0."),
+        Wrong(
+            add_own_sinusoids,
+            "These are sinusoids that you built. Add the rows that the function is given: they may be a learned table.",
+        ),
         Wrong(add_first_row, "Every word gets row 0. Each place has a row of its own."),
         Wrong(
             add_all_rows,
@@ -278,6 +318,16 @@ def forward_interleaved(d, k):
     return back_interleaved(d, -k)
 
 
+def back_rows_only(d, k):
+    order = np.concatenate([np.arange(0, d, 2), np.arange(1, d, 2)])
+    return back_interleaved(d, k)[order]
+
+
+def back_columns_only(d, k):
+    order = np.concatenate([np.arange(0, d, 2), np.arange(1, d, 2)])
+    return back_interleaved(d, k)[:, order]
+
+
 def back_one_angle(d, k):
     cos, sin = np.cos(k) * np.eye(d // 2), np.sin(k) * np.eye(d // 2)
     return np.block([[cos, -sin], [sin, cos]])
@@ -317,8 +367,8 @@ BACK = Exercise(
     wrong=(
         Wrong(
             back_forward,
-            "This goes k places ON. (It would also go back if a row stood on its left, row @ matrix; asked is "
-            "back @ row.) The minus belongs to the other sine.",
+            "This goes k places ON. (It would also go back if a row stood on its left, row @ matrix; here it "
+            "is back @ row.) The minus belongs to the other sine.",
         ),
         Wrong(
             back_interleaved,
@@ -326,7 +376,17 @@ BACK = Exercise(
         ),
         Wrong(
             forward_interleaved,
-            "This is section 3's matrix: interleaved, and k places on. Asked is half-split, and back.",
+            "This is section 3's matrix: interleaved, and k places on. Yours is for half-split rows, and goes back.",
+        ),
+        Wrong(
+            back_rows_only,
+            "The rows of the matrix are in the half-split order here, its columns are interleaved still. Order the "
+            "columns too: they meet the numbers of the row that comes in.",
+        ),
+        Wrong(
+            back_columns_only,
+            "The columns of the matrix are in the half-split order here, its rows are interleaved still: so is the row "
+            "that comes out. Order the rows too.",
         ),
         Wrong(back_one_angle, "All hands turn by the same angle here. Hand i turns by k / base^(2i/d)."),
         Wrong(back_4i, "The exponent is 4i/d here: i counts hands, so it is 2i/d."),
@@ -425,8 +485,8 @@ READ_BACK = Exercise(
         ),
         Wrong(
             positions_last_hand,
-            "This reads the slowest hand alone. In n positions it hardly moves, and a little noise turns it further "
-            "than that.",
+            "This reads the slowest hand alone. It takes thousands of positions to turn by one radian, so a noise of "
+            ".02 shifts the answer by dozens of positions.",
         ),
         Wrong(
             positions_half_split,
@@ -434,9 +494,9 @@ READ_BACK = Exercise(
         ),
         Wrong(
             positions_wrong_axis,
-            "This says which vector fits each position best. Asked is the best position of each vector: axis=1.",
+            "This says which vector fits each position best. You need the best position of each vector: axis=1.",
         ),
-        Wrong(positions_scores, "These are the highest scores. Asked is where they stand: argmax, not max."),
+        Wrong(positions_scores, "These are the highest scores. Return where they stand: argmax, not max."),
         Wrong(positions_smallest, "These are the rows that fit worst. More is nearer: argmax."),
         Wrong(positions_from_one, "Each is one too many: positions count from 0."),
         Wrong(positions_flat, "One number for all vectors: argmax needs the axis along which it searches."),
