@@ -205,6 +205,10 @@ def add_as_many_rows_as_texts(batch, rows):
     return batch + rows[: len(batch)]
 
 
+def add_as_many_rows_as_numbers(batch, rows):
+    return batch + rows[: batch.shape[-1]]
+
+
 def add_from_row_one(batch, rows):
     return batch + rows[1 : batch.shape[1] + 1]
 
@@ -238,7 +242,7 @@ def add_rows_alone(batch, rows):
 
 def _batch_cases():
     cases = []
-    for seed, texts, words, d, n in ((0, 3, 5, 4, 40), (1, 2, 7, 6, 20), (2, 1, 4, 8, 12), (3, 6, 6, 2, 36)):
+    for seed, texts, words, d, n in ((0, 3, 5, 4, 40), (1, 2, 7, 7, 20), (2, 1, 4, 8, 12), (3, 6, 6, 2, 36)):
         rng = np.random.default_rng(seed)
         cases.append((rng.standard_normal((texts, words, d)), rng.standard_normal((n, d))))
     return cases
@@ -266,6 +270,10 @@ BATCH = Exercise(
             add_as_many_rows_as_texts,
             "len(batch) counts the texts, and rows[:len(batch)] takes as many rows. The words of a text are "
             "batch.shape[1].",
+        ),
+        Wrong(
+            add_as_many_rows_as_numbers,
+            "This takes d rows, as many as a word has numbers. Take as many as a text has words: batch.shape[1].",
         ),
         Wrong(add_from_row_one, "This starts with row 1. A text's first word stands at place 0."),
         Wrong(
