@@ -11,12 +11,15 @@ from hypothesis import strategies as st
 
 from course_utils.places import ROOT
 from course_utils.science.positions import (
+    alibi_bias,
+    alibi_slopes,
     half_split_order,
     interleaved_order,
     rope_angles,
     rope_frequencies,
     rotate,
     sinusoids,
+    t5_buckets,
 )
 
 LAYOUTS = ("half-split", "interleaved")
@@ -265,4 +268,74 @@ X = np.ones((3, 4))
 )
 def test_what_makes_no_sense_is_refused_in_words(call, message):
     with pytest.raises(ValueError, match=message):
+        call()
+
+
+# ---- ALiBi and T5 ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 3, 6, 8, 12, 16, 20, 71])
+def test_slopes_are_blooms(n_heads):
+    transformers_or_skip()
+    from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+
+    theirs = build_alibi_tensor(torch_or_skip().ones(1, 2), n_heads, torch_or_skip().float32)[:, 0, 1]
+    np.testing.assert_allclose(alibi_slopes(n_heads), theirs.numpy(), rtol=1e-6)
+
+
+def test_slopes_of_the_paper():
+    assert alibi_slopes(8).tolist() == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
+
+
+@given(st.integers(1, 128))
+def test_slopes_are_one_a_head_and_differ(n_heads):
+    slopes = alibi_slopes(n_heads)
+    assert slopes.shape == (n_heads,) and len(set(slopes)) == n_heads
+    assert (slopes > 0).all() and (slopes < 1).all()
+
+
+@given(PLACES, st.floats(-100, 100), st.integers(1, 9))
+def test_alibi_sees_distances_alone(places, shift, n_heads):
+    bias = alibi_bias(places, n_heads)
+    assert bias.shape == (n_heads, len(places), len(places)) and (bias <= 0).all()
+    np.testing.assert_allclose(bias, alibi_bias(np.array(places) + shift, n_heads), atol=1e-8)
+    assert (np.diagonal(bias, axis1=1, axis2=2) == 0).all()
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("n_buckets", "max_distance"), [(32, 128), (32, 24), (8, 20), (64, 1_000)])
+def test_buckets_are_t5s(n_buckets, max_distance, causal):
+    transformers_or_skip()
+    torch = torch_or_skip()
+    from transformers.models.t5.modeling_t5 import T5Attention
+
+    offsets = np.arange(-1_500, 1_501)  # T5 counts the other way round: key minus query
+    theirs = T5Attention._relative_position_bucket(torch.tensor(-offsets), not causal, n_buckets, max_distance)
+    ours = t5_buckets(offsets, n_buckets, max_distance, causal)
+    differ = offsets[ours != theirs.numpy()]
+    # theirs rounds a logarithm in float32: at the exact edge of a bucket that may fall to either side
+    assert len(differ) <= 4 and np.abs(ours - theirs.numpy()).max() <= 1
+
+
+@given(st.lists(st.integers(-2_000, 2_000), min_size=1), st.booleans())
+def test_buckets_are_in_range_and_grow_with_the_distance(offsets, causal):
+    buckets = t5_buckets(sorted(offsets), causal=causal)
+    assert (0 <= buckets).all() and (buckets < 32).all()
+    earlier = t5_buckets(sorted(abs(o) for o in offsets), causal=causal)
+    assert (np.diff(earlier) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: alibi_slopes(0), "n_heads is 0"),
+        (lambda: alibi_slopes(2.5), "n_heads is 2.5"),
+        (lambda: alibi_bias([0, math.nan], 2), "NaN or infinity"),
+        (lambda: t5_buckets([1], 6), "multiple of 4"),
+        (lambda: t5_buckets([1], 32, 16), "above the 16"),
+        (lambda: t5_buckets([math.inf]), "NaN or infinity"),
+    ],
+)
+def test_schemes_for_scores_refuse_what_they_cannot_use(call, says):
+    with pytest.raises(ValueError, match=says):
         call()

@@ -133,7 +133,7 @@ def test_it_is_unpacked_once_and_then_needs_no_package(tiny):
     smollm2.load_smollm2.cache_clear()
     assert smollm2.load_smollm2().table.shape == (V, WIDTH)
     assert tiny.unpacked.stat().st_mtime_ns == before
-    assert [file.name for file in tiny.unpacked.parent.glob("*.part")] == []
+    assert [file.name for file in tiny.unpacked.parent.glob("*.new")] == []
 
 
 def spoil_a_number(file):
@@ -248,7 +248,7 @@ def test_a_full_disk_is_said(tiny, monkeypatch):
     monkeypatch.setattr(unpacked.shutil, "disk_usage", lambda _: SimpleNamespace(free=3_000))
     with refused(r"can't be unpacked into .* \(0.0 GB are free\): it takes 0.6 GB there; make room, .* COURSE_CACHE"):
         smollm2.load_smollm2()
-    assert not list(tiny.unpacked.parent.glob("*.part"))
+    assert not list(tiny.unpacked.parent.glob("*.new"))
 
 
 def test_a_cache_that_refuses_is_said(tiny, tmp_path, monkeypatch):

@@ -16,6 +16,8 @@ from typing import Any
 import filelock
 import platformdirs
 
+from course_utils.places import replacing
+
 SECTIONS = ("predictions", "exercises", "settled")
 LOCK_SECONDS = 5
 Chapter = dict[str, dict[str, Any]]
@@ -84,16 +86,8 @@ def _change(chapter: str, news: Chapter) -> None:
 
 
 def _replace(file: Path, content: dict) -> None:
-    """Write a neighbour and put it in the file's place: a reader sees the old content or the new, never a part."""
-    new = file.with_name(f"{file.name}.{os.getpid()}.new")
-    try:
-        with new.open("w", encoding="utf-8", newline="\n") as out:
-            json.dump(content, out, ensure_ascii=False, indent=1, sort_keys=True)
-            out.flush()
-            os.fsync(out.fileno())
-        new.replace(file)
-    finally:
-        new.unlink(missing_ok=True)
+    with replacing(file) as new, new.open("w", encoding="utf-8", newline="\n") as out:
+        json.dump(content, out, ensure_ascii=False, indent=1, sort_keys=True)
 
 
 def _load(file: Path) -> Chapter:

@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_options(lab, setup, test, run, claims) -> None:
+def _add_options(lab, setup, test, run, claims, train) -> None:
     lab.add_argument("chapter", nargs="?", default="00", metavar="NN", help="the chapter (default: 00, the start)")
     scope = test.add_mutually_exclusive_group()
     scope.set_defaults(scope="usual")
@@ -86,6 +86,10 @@ def _add_options(lab, setup, test, run, claims) -> None:
     run.add_argument("--record", action="store_true", help="write the measured values to data/measured")
     rows = "which rows of the register are covered, left out or open"
     claims.add_argument("--rows", action="store_true", help=rows)
+    train.add_argument("models", nargs="*", metavar="NAME", help="models of data/lab.toml (default: all)")
+    train.add_argument("--seeds", nargs="+", type=int, default=[], metavar="N", help="default: 0 1 2")
+    train.add_argument("--device", default="cpu", help="cpu (default), cuda or mps")
+    train.add_argument("--again", action="store_true", help="also those that are there already")
 
 
 def _setup(options: argparse.Namespace, arguments: list[str]) -> int:
@@ -128,6 +132,13 @@ def _claims(options: argparse.Namespace, arguments: list[str]) -> int:
     return 0
 
 
+def _train(options: argparse.Namespace, arguments: list[str]) -> int:
+    _go_inside(arguments)
+    from course_utils.delivery.train import train_models
+
+    return train_models(options.models, options.seeds, options.device, options.again)
+
+
 def _go_inside(arguments: list[str]) -> None:
     """Go on with the environment's interpreter. Raises CourseError, naming setup, where there is none."""
     environment = course_environment()
@@ -157,6 +168,12 @@ VERBS = {  # what carries it out, what the help says, what its own help adds, an
         "Run chapters without a browser and tell seconds and peak memory.",
         "A claim outside its range is an error.",
         "run 10 --save --record",
+    ),
+    "train": (
+        _train,
+        "Train the small models that chapters read, where they are missing.",
+        "A stopped run goes on from where it was.",
+        "train length_rope --seeds 0",
     ),
     "claims": (_claims, "Print the ledger: each claim, its verdict, what was measured.", "", "claims --rows"),
 }

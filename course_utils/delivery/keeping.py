@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from course_utils.classroom.claims import Claim, load_claims
 from course_utils.delivery import CourseError
 from course_utils.delivery.stills import keep_stills
-from course_utils.places import DATA
+from course_utils.places import DATA, replacing
 
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
@@ -73,10 +73,5 @@ def _measured(claim: Claim, values: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a neighbour and put it in the file's place, so that a stop leaves the old file or the new one."""
-    new = path.with_name(path.name + ".new")
-    try:
+    with replacing(path) as new:
         new.write_text(text, encoding="utf-8", newline="\n")
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)

@@ -141,7 +141,8 @@ def t5_buckets(
     single = side // 2
     if n_buckets < 4 or n_buckets % 4 or max_distance <= single:
         raise ValueError(
-            f"n_buckets = {n_buckets}, max_distance = {max_distance}: give a multiple of 4, and a distance above {single}"
+            f"n_buckets = {n_buckets}, max_distance = {max_distance}: give a multiple of 4, and a distance above the "
+            f"{single} that have a bucket each"
         )
     offsets = _numbers(offsets)
     later = np.where(offsets < 0, 0 if causal else side, 0)

@@ -27,7 +27,8 @@ class Recipe:
     length: int = 64  # L: tokens a text
     lr: float = 3e-3  # the learning rate at its highest
     warmup: int = 50  # steps until it is there
-    betas: tuple[float, float] = (0.9, 0.98)
+    beta1: float = 0.9  # of AdamW: how much of the running mean of gradients a step keeps
+    beta2: float = 0.98  # and of their squares
     weight_decay: float = 0.1
     clip: float = 1.0  # the gradient's norm at most
 
@@ -55,7 +56,7 @@ class Training:
     ):
         self.model, self.batch_of, self.recipe, self.seed = model, batch_of, recipe, seed
         self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
+            model.parameters(), lr=recipe.lr, betas=(recipe.beta1, recipe.beta2), weight_decay=recipe.weight_decay
         )
         self.losses: list[float] = []
 

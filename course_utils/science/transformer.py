@@ -52,13 +52,22 @@ class Config:
     max_distance: int = 128  # t5: offsets from here on share the last bucket
 
     def __post_init__(self) -> None:
-        for name in ("vocab_size", "d_model", "n_layers", "n_heads", "max_len"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: give a whole number, 1 or more")
+        for name in ("vocab_size", "d_model", "n_layers", "n_heads", "max_len", "n_buckets", "max_distance"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} is {value}: give a whole number, 1 or more")
+        for name in ("position_std", "index_scale", "base"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name} is {getattr(self, name)}: give a finite number above 0")
         if self.scheme not in get_args(Scheme):
             raise ValueError(f"scheme {self.scheme!r}: use one of {', '.join(get_args(Scheme))}")
         if self.d_model % self.n_heads:
             raise ValueError(f"d_model = {self.d_model} can't be cut into n_heads = {self.n_heads} equal pieces")
+        pieces = {"rope": self.n_heads, "sinusoidal": 1, "concat": 1}.get(self.scheme, 0)
+        if pieces and self.d_model // pieces % 2:
+            raise ValueError(
+                f"scheme {self.scheme!r} works on pairs: {self.d_model} / {pieces} numbers have to be even"
+            )
         if self.tied and self.place_numbers:
             raise ValueError(f"scheme {self.scheme!r} leaves the token table narrower than d_model: set tied=False")
 
@@ -169,14 +178,11 @@ class Transformer(nn.Module):
 
     def _position_rows(self, places: NDArray) -> Tensor:
         """(seq,) -> (seq, d), from the learned table."""
-        rows = len(self.positions.weight)
-        wrong = places[(places < 0) | (places >= rows) | (places != np.floor(places))]
-        if len(wrong):
+        last = len(self.positions.weight) - 1
+        for place in places[(places < 0) | (places > last) | (places != np.floor(places))][:1]:
+            fault = f"past the table's last row {last}" if place > last else "no row of the table"
             raise ValueError(
-                f"position {wrong[0]:g} is past the table's last row {rows - 1}: a learned table has rows for the whole "
-                f"numbers 0 to {rows - 1} alone; give a shorter text, or train a longer table"
-                if wrong[0] >= rows
-                else f"position {wrong[0]:g} has no row: give whole numbers from 0 to {rows - 1}"
+                f"position {place:g} is {fault}: give whole numbers from 0 to {last}, or train a longer table"
             )
         return self.positions(torch.as_tensor(places, dtype=torch.long, device=self.positions.weight.device))
 
@@ -198,8 +204,9 @@ class Transformer(nn.Module):
     def _places(self, ids: Tensor, positions: ArrayLike | None) -> NDArray[np.float64]:
         """Checked positions (seq,), after a check of the ids."""
         V = self.config.vocab_size
-        if ids.ndim != 2 or not ids.numel() or ids.is_floating_point() or not 0 <= ids.min() <= ids.max() < V:
-            raise ValueError(f"ids: give whole numbers from 0 to {V - 1}, in the shape (batch, seq), at least one")
+        whole = isinstance(ids, Tensor) and ids.dtype in (torch.int64, torch.int32)
+        if not whole or ids.ndim != 2 or not ids.numel() or not 0 <= ids.min() <= ids.max() < V:
+            raise ValueError(f"ids: give a tensor of whole numbers from 0 to {V - 1}, (batch, seq), at least one")
         places = np.arange(ids.shape[1]) if positions is None else np.asarray(positions)
         if places.shape != (ids.shape[1],) or places.dtype.kind not in "iuf" or not np.isfinite(places).all():
             raise ValueError(

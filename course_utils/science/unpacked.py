@@ -7,7 +7,6 @@ this conversion, and the sha256 of its numbers: a damaged, half-written or outda
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from functools import cache
@@ -16,10 +15,10 @@ from typing import Any, BinaryIO
 
 import filelock
 import numpy as np
-import platformdirs
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
+from course_utils.places import cache_folder, replacing
 from course_utils.science.positions import half_split_order
 from course_utils.science.pretrained import ModelMissing, checked, package_folder
 
@@ -35,12 +34,6 @@ SETTINGS = {  # GGUF's names of a Llama's sizes, by ours
     "base": "llama.rope.freq_base",
     "epsilon": "llama.attention.layer_norm_rms_epsilon",
 }
-
-
-def cache_folder() -> Path:
-    """Where unpacked models live: the folder that COURSE_CACHE names, else the user's own cache folder."""
-    named = os.environ.get("COURSE_CACHE")
-    return Path(named).expanduser() if named else platformdirs.user_cache_path("course_utils")
 
 
 def unpacked(package: str, name: str, sha256: str) -> Path:
@@ -102,13 +95,8 @@ def _unpack(source: Path, target: Path, sha256: str) -> None:
         "config": json.dumps(config),
         "tokenizer": byte_pair_tokenizer(fields).to_str(),
     }
-    part = target.with_suffix(".part")
-    try:
-        with part.open("wb") as file:
-            _write(file, _tensors(gguf, reader, config), record, _shapes(reader))
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(target) as part, part.open("wb") as file:
+        _write(file, _tensors(gguf, reader, config), record, _shapes(reader))
 
 
 def _shapes(reader: Any) -> dict[str, list[int]]:
