@@ -345,8 +345,8 @@ MASKS = Exercise(
         ),
         Wrong(
             symmetric_and_same_number,
-            "Symmetric, and each word sees as many: a ring of neighbours is that too. Swap two words in it: others stand "
-            "beside them now.",
+            "Symmetric, and each word sees as many: a ring of neighbours is that too. Swap two of its words: "
+            "others stand beside them now.",
         ),
         Wrong(
             all_or_only_itself,
