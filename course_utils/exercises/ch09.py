@@ -94,10 +94,6 @@ def outputs_must_stay(layer, x):
     return all(np.allclose(layer(x[order]), layer(x)) for order in _orders(len(x)))
 
 
-def moved_the_wrong_way(layer, x):
-    return all(np.allclose(layer(x[order]), layer(x)[np.argsort(order)]) for order in _orders(len(x)))
-
-
 def reversed_only(layer, x):
     return bool(np.allclose(layer(x[::-1]), layer(x)[::-1]))
 
@@ -109,6 +105,21 @@ def rotated_only(layer, x):
 def first_two_only(layer, x):
     order = [1, 0, *range(2, len(x))]
     return bool(np.allclose(layer(x[order]), layer(x)[order]))
+
+
+def first_and_last_only(layer, x):
+    order = [len(x) - 1, *range(1, len(x) - 1), 0]
+    return bool(np.allclose(layer(x[order]), layer(x)[order]))
+
+
+def one_random_order(layer, x):
+    order = np.random.default_rng(0).permutation(len(x))
+    return bool(np.allclose(layer(x[order]), layer(x)[order]))
+
+
+def shift_and_swap(layer, x):
+    orders = [np.roll(np.arange(len(x)), 1), [1, 0, *range(2, len(x))]]
+    return all(np.allclose(layer(x[order]), layer(x)[order]) for order in orders)
 
 
 def to_the_last_digit(layer, x):
@@ -172,6 +183,16 @@ def _last_place_marked(x):
     return y
 
 
+def _marked_if_before(one, other):
+    """Soft averages, and a mark for all if one word (its row (d,)) stands before another."""
+
+    def layer(x):
+        places = [np.isclose(x, word).all(axis=1).argmax() for word in (one, other)]
+        return _looks_at(_all)(x) + (places[0] < places[1])
+
+    return layer
+
+
 def _average_for_all(x):
     return np.repeat(x.mean(axis=0, keepdims=True), len(x), axis=0)
 
@@ -184,7 +205,9 @@ def _layer_cases():
     x = np.random.default_rng(0).standard_normal((6, 4))
     attentions = [_looks_at(allowed) for allowed in (_all, _causal, _ring, _band, _others)]
     layers = [*attentions, _places_added, _last_place_marked, np.tanh, _average_for_all, _reversing]
-    return [*((layer, x) for layer in layers), (_looks_at(_all), x[:2])]
+    # A random order leaves each of these marks with chance 1/2, and notices all five only when it is the reversal.
+    layers += [_marked_if_before(x[i], x[i + 1]) for i in range(5)]
+    return [*((layer, x) for layer in layers), (_looks_at(_all), x[:4])]
 
 
 TEST = Exercise(
@@ -206,13 +229,9 @@ TEST = Exercise(
         Wrong(never_blind, "You call no layer blind. Attention without a mask is, and so is tanh."),
         Wrong(
             outputs_must_stay,
-            "You want the outputs to stay where they are: that is INVARIANT, and attention isn't. The outputs of a "
-            "blind layer move along with the words: compare with layer(x)[order].",
-        ),
-        Wrong(
-            moved_the_wrong_way,
-            "Your outputs move the wrong way. x[order] puts old row order[i] at place i; so layer(x)[order] does the "
-            "same to the outputs, without argsort.",
+            "You call even attention without a mask no blind layer. The outputs of a blind layer don't stay where they "
+            "are (that would be INVARIANT); they move along with the words, and the same way, without argsort: compare "
+            "with layer(x)[order].",
         ),
         Wrong(
             reversed_only,
@@ -227,6 +246,21 @@ TEST = Exercise(
         Wrong(
             first_two_only,
             "You swap the first two words only. One of the layers marks the LAST place: try more orders.",
+        ),
+        Wrong(
+            first_and_last_only,
+            "You swap the first and the last word only. A layer that reverses its text survives that, and so does one "
+            "that marks which of two words of the middle stands first.",
+        ),
+        Wrong(
+            one_random_order,
+            "You try one order only. A layer that marks whether one word stands before another survives every order "
+            "that keeps it so: try a dozen.",
+        ),
+        Wrong(
+            shift_and_swap,
+            "You try a shift and a swap. Repeated, they make every order, but then each has to be tried on what the "
+            "other has made. From x alone, two words of the middle never change sides: try a dozen random orders.",
         ),
         Wrong(
             to_the_last_digit,
@@ -273,6 +307,10 @@ def all_or_only_itself(mask):
 
 def all_or_only_others(mask):
     return everything_open(mask) or bool((mask == ~np.eye(len(mask), dtype=bool)).all())
+
+
+def same_number_both_ways(mask):
+    return same_number_each(mask) and same_number_each(mask.T)
 
 
 def same_reversed(mask):
@@ -327,7 +365,8 @@ MASKS = Exercise(
     ),
     solution=stays_blind,
     why="A rule survives every change of order only if it names no place. Of a pair it can ask one thing: is it a word "
-    "with itself, or with another? That leaves three masks: all open, only itself, only the others.",
+    "with itself, or with another? That leaves three masks that let anybody look: all open, "
+    "only itself, only the others.",
     wrong=(
         Wrong(
             everything_open,
@@ -347,6 +386,11 @@ MASKS = Exercise(
             symmetric_and_same_number,
             "Symmetric, and each word sees as many: a ring of neighbours is that too. Swap two of its words: "
             "others stand beside them now.",
+        ),
+        Wrong(
+            same_number_both_ways,
+            "Each word sees as many, and is seen by as many. When each looks at its right neighbour only, both hold, "
+            "and the order is all that such a mask knows: row i is open at i + 1, and nowhere else.",
         ),
         Wrong(
             all_or_only_itself,
@@ -391,6 +435,10 @@ SHARE = Exercise(
     why="100 of the 200 twins, whatever it says, and 30 of the 50: 130 of 250. A blind model can be above one half, "
     "but only where the test itself is lopsided: it has learned words, not order.",
     wrong=(
+        Wrong(
+            (0.5 + 0.6) / 2,
+            "That is the average of two shares, .5 and .6. It counts the 50 like the 200: count sentences instead.",
+        ),
         Wrong(0.5, "Exactly half holds for the twins alone. The 50 others come without a twin that would be wrong."),
         Wrong((100 + 20) / 250, "NO NEWS is the right answer for all 50, and it gives it 30 times, not 20."),
         Wrong(30 / 50, "That is the share of the 50. The 200 twins count too."),
