@@ -81,7 +81,7 @@ ROWS = Exercise(
         ),
         Wrong(
             rows_clamped,
-            "This clamps, as JAX does: places past the end all read the last row, and nobody hears of it. Raise instead.",
+            "This clamps, as JAX does: places past the end all read the last row, in silence. Raise instead.",
         ),
         Wrong(
             rows_wrapped,
@@ -165,7 +165,7 @@ UPDATES = Exercise(
     why="Early rows are in every text, late rows in long ones only: the tail of a table is its least trained part.",
     wrong=(
         Wrong(updates_last_row_too, "One row too many: a text of length 128 ends at place 127, so row 128 isn't read."),
-        Wrong(updates_all_rows, "These are all steps for all rows. A step reaches only the rows below its texts' length."),
+        Wrong(updates_all_rows, "These are all steps for all rows. A step reaches only rows below its texts' length."),
         Wrong(
             updates_at_the_end,
             "This counts where texts end. A text reaches every row on the way there, from 0 on.",
@@ -228,7 +228,7 @@ def _trained_table(seed, n, d, untrained, shrink):
     """A table before and after: untrained rows shrink, the others move too; `after` as 16-bit numbers hold it."""
     rng = np.random.default_rng(seed)
     before = rng.normal(0, 0.02, size=(n, d))
-    moves = rng.normal(0, 1, size=(n, d)) * rng.choice([0.012, 0.05, 0.1], size=(n, 1))
+    moves = rng.normal(0, 1, size=(n, d)) * rng.choice([0.02, 0.05, 0.1], size=(n, 1))
     moves[untrained] = 0
     after = (before * shrink + moves).astype(np.float16).astype(float)
     return before, after
@@ -257,20 +257,20 @@ NEVER = Exercise(
         ),
         Wrong(
             never_if_shorter,
-            "A shorter row may well have been trained, and without decay an untrained one keeps its length. Look at what "
-            "a factor can't change.",
+            "A shorter row may well have been trained, and without decay an untrained one keeps its length. Look at "
+            "what a factor can't change.",
         ),
         Wrong(
             never_from_the_first,
-            "This takes everything after the first untrained row. Untrained rows may stand anywhere (RoBERTa's row 0 is "
-            "one): test each by itself.",
+            "This takes everything after the first untrained row. Untrained rows may stand anywhere (RoBERTa's row 0 "
+            "is one): test each by itself.",
         ),
         Wrong(trained_rows, "The other way round: True is for rows that were NOT trained."),
         Wrong(never_as_places, "These are the places of untrained rows. Return True or False for every row: (n,)."),
         Wrong(
             never_by_cosine_above_zero,
-            "This asks only for a positive dot product. Many trained rows have one too: an untrained row points EXACTLY "
-            "where it did.",
+            "This asks only for a positive dot product. Many trained rows have one too: an untrained row points "
+            "EXACTLY where it did.",
         ),
     ),
     cases=lambda: [
@@ -333,10 +333,10 @@ STRETCH = Exercise(
     hints=(
         "First find, for each new row, where it lies among the old ones: a number from 0 to n - 1, rarely a whole one.",
         "np.linspace(0, n - 1, rows) gives those numbers. The old row below is its whole part, the next is one more.",
-        "(1 - near) * table[below] + near * table[below + 1]. Keep below at n - 2 at most, so that the next row exists.",
+        "(1 - near) * table[below] + near * table[below + 1]. Keep below at n - 2 at most: the next row has to exist.",
     ),
     solution=stretch,
-    why="The scheme of chapter 17's position interpolation is the same idea: squeeze new places in between trained ones.",
+    why="Position interpolation (chapter 17) is the same idea: squeeze new places in between trained ones.",
     wrong=(
         Wrong(
             stretch_by_repeating,
@@ -349,8 +349,8 @@ STRETCH = Exercise(
         ),
         Wrong(
             stretch_past_the_end,
-            "The steps are n / rows wide, so the last row isn't reached at the right place. n rows have n - 1 gaps: the "
-            "last new row has to lie at n - 1.",
+            "The steps are n / rows wide, so the last row isn't reached at the right place. n rows have n - 1 gaps: "
+            "the last new row has to lie at n - 1.",
         ),
         Wrong(
             stretch_swapped,
