@@ -224,13 +224,32 @@ def never_by_cosine_above_zero(before, after):
     return dots > 0
 
 
-def _trained_table(seed, n, d, untrained, shrink):
-    """A table before and after: untrained rows shrink, the others move too; `after` as 16-bit numbers hold it."""
+def _cosine(before, after):
+    return np.sum(before * after, axis=1) / np.linalg.norm(before, axis=1) / np.linalg.norm(after, axis=1)
+
+
+def never_by_half(before, after):
+    return _cosine(before, after) > 0.5
+
+
+def never_by_line(before, after):
+    return np.abs(_cosine(before, after)) > 0.999
+
+
+def never_by_one_factor(before, after):
+    factor = np.median(np.linalg.norm(after, axis=1) / np.linalg.norm(before, axis=1))
+    return np.all(np.isclose(after, before * factor, rtol=0.01, atol=1e-4), axis=1)
+
+
+def _trained_table(seed, n, d, untrained, shrink, turned=()):
+    """A table before and after, as 16-bit numbers hold it: untrained rows shrink, others move too, some turn round."""
     rng = np.random.default_rng(seed)
     before = rng.normal(0, 0.02, size=(n, d))
     moves = rng.normal(0, 1, size=(n, d)) * rng.choice([0.02, 0.05, 0.1], size=(n, 1))
     moves[untrained] = 0
-    after = (before * shrink + moves).astype(np.float16).astype(float)
+    turn = np.where(np.isin(np.arange(n), turned), -1, 1)[:, None]
+    moves[list(turned)] = 0
+    after = (before * shrink * turn + moves).astype(np.float16).astype(float)
     return before, after
 
 
@@ -249,7 +268,9 @@ NEVER = Exercise(
     wrong=(
         Wrong(
             never_if_equal,
-            "This asks for equal numbers. The decay has shrunk untrained rows too, and storing them has rounded them.",
+            "This finds no untrained row in any trial. Equal numbers are not to be had: the decay shrinks untrained "
+            "rows too, and storing has rounded them. Nor does a factor read off the whole table help: trained rows "
+            "have a say in it. Compare each row with its own start.",
         ),
         Wrong(
             never_if_close,
@@ -262,8 +283,8 @@ NEVER = Exercise(
         ),
         Wrong(
             never_from_the_first,
-            "This takes everything after the first untrained row. Untrained rows may stand anywhere (RoBERTa's row 0 "
-            "is one): test each by itself.",
+            "This takes everything after the first untrained row. Untrained rows may stand anywhere, also at the "
+            "start: test each by itself.",
         ),
         Wrong(trained_rows, "The other way round: True is for rows that were NOT trained."),
         Wrong(never_as_places, "These are the places of untrained rows. Return True or False for every row: (n,)."),
@@ -272,12 +293,28 @@ NEVER = Exercise(
             "This asks only for a positive dot product. Many trained rows have one too: an untrained row points "
             "EXACTLY where it did.",
         ),
+        Wrong(
+            never_by_half,
+            "The right idea, but too generous: a trained row may have kept part of its direction. Ask for a cosine of "
+            "nearly 1; rounding costs less than .0001.",
+        ),
+        Wrong(
+            never_by_line,
+            "A cosine of -1 counts as untrained here. No factor of a decay turns a row round: leave out the abs.",
+        ),
+        Wrong(
+            never_by_one_factor,
+            "This takes one factor from the whole table. Trained rows have a say in that, and where they are the "
+            "majority it is wrong. Compare each row with its own start: what of it does a factor leave as it was?",
+        ),
     ),
     cases=lambda: [
         _trained_table(0, 24, 16, [0, 1, 20, 21, 22, 23], 0.835),
         _trained_table(1, 40, 32, [*range(25, 40)], 0.6),
         _trained_table(2, 12, 64, [3], 1.0),
         _trained_table(3, 10, 48, [], 0.9),
+        _trained_table(4, 20, 24, [*range(4, 20)], 0.7),
+        _trained_table(5, 16, 32, [0, 5, 6], 0.9, turned=[2, 9]),
     ],
 )
 
@@ -303,6 +340,20 @@ def stretch_floor(table, rows):
 def stretch_past_the_end(table, rows):
     places = np.arange(rows) * len(table) / rows
     return np.stack([np.interp(places, np.arange(len(table)), column) for column in table.T], axis=1)
+
+
+def stretch_beyond_the_end(table, rows):
+    places = np.arange(rows) * len(table) / rows
+    below = np.minimum(places.astype(int), len(table) - 2)
+    near = (places - below)[:, None]
+    return (1 - near) * table[below] + near * table[below + 1]
+
+
+def stretch_without_a_next_row(table, rows):
+    places = np.linspace(0, len(table) - 1, rows)
+    below = places.astype(int)
+    near = (places - below)[:, None]
+    return (1 - near) * table[below] + near * table[below + 1]
 
 
 def stretch_swapped(table, rows):
@@ -353,6 +404,16 @@ STRETCH = Exercise(
             "the last new row has to lie at n - 1.",
         ),
         Wrong(
+            stretch_beyond_the_end,
+            "The steps are n / rows wide, so the last old row does not stay last. n rows have n - 1 gaps and the new "
+            "table has rows - 1: the steps are (n - 1) / (rows - 1) wide.",
+        ),
+        Wrong(
+            stretch_without_a_next_row,
+            "IndexError: a new row that lies at n - 1 or later has no old row after it. The last new row has to lie at "
+            "n - 1 exactly, and there `below` may be n - 2 at most, with all the weight on the row after it.",
+        ),
+        Wrong(
             stretch_swapped,
             "The two weights are swapped: a quarter of the way from row 3 to row 4 is ¾ of row 3 and ¼ of row 4.",
         ),
@@ -377,28 +438,4 @@ STRETCH = Exercise(
     ],
 )
 
-# ---- 13.5 another padding id ------------------------------------------------------------------------------------
-
-LONGEST = Exercise(
-    id="13.5",
-    title="Another padding id",
-    minutes=3,
-    points=1,
-    hints=(
-        "The first token takes the row after the padding's.",
-        "With padding_idx = 3 that is row 4. The last row of 514 is row 513.",
-        "Count the rows from 4 to 513, both included.",
-    ),
-    solution=510,
-    why="513 - 4 + 1. With RoBERTa's padding_idx of 1 it is 512; here a text of 512 raises 'index out of range'.",
-    wrong=(
-        Wrong(512, "That is RoBERTa's own, with padding_idx = 1. Here two more rows are lost at the start."),
-        Wrong(514, "These are all rows. The rows 0 to 3 are never given to a token."),
-        Wrong(511, "One too many: row 3 is the padding's own, so the first token takes row 4."),
-        Wrong(513, "That is the number of the last row. Counting starts at row 4."),
-        Wrong(509, "Both ends count: from row 4 to row 513 there are 513 - 4 + 1."),
-    ),
-    atol=0.01,
-)
-
-EXERCISES = (ROWS, UPDATES, NEVER, STRETCH, LONGEST)
+EXERCISES = (ROWS, UPDATES, NEVER, STRETCH)
