@@ -1,0 +1,34 @@
+"""nbgrader's settings for this course. It is yours: change what you like, `assign` never overwrites it."""
+
+import os
+import sys
+
+c = get_config()  # noqa: F821 (nbgrader puts it there)
+
+# A cell may take a minute; one that takes longer counts as failed, and the cells after it are run all the same.
+c.Execute.timeout = 60  # seconds
+c.Execute.startup_timeout = 120  # seconds until a kernel is there, on a busy machine
+c.Execute.iopub_timeout = 20  # seconds to wait for the rest of a cell's output
+
+# One core a kernel: the same times on a laptop and on a server with a hundred cores.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+c.Execute.extra_arguments = ["--log-level=40"]  # a kernel warns of its unencrypted channel on every start
+
+# A kernel gets 2 GiB of memory; a cell that asks for more ends in a MemoryError. Linux alone can keep to such a limit.
+if sys.platform == "linux":
+    limit = "import resource as _r; _r.setrlimit(_r.RLIMIT_DATA, (2 << 30, 2 << 30)); del _r"
+    c.Execute.extra_arguments += [f"--IPKernelApp.exec_lines={limit}"]
+
+# The stub in the source is what students get: nothing takes the solution's place.
+c.ClearSolutions.code_stub = {"python": ""}
+
+# A test cell that a student deleted comes back before grading.
+c.OverwriteCells.add_missing_cells = True
+
+# Feedback shows test cells without their hidden part. Take this line out to show it.
+c.HTMLExporter.preprocessors = ["nbgrader.preprocessors.ClearHiddenTests"]
+
+# A file of this name beside a submission would be imported in place of the course.
+c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "feedback", "course_utils*"]
