@@ -32,3 +32,12 @@ c.HTMLExporter.preprocessors = ["nbgrader.preprocessors.ClearHiddenTests"]
 
 # A file of this name beside a submission would be imported in place of the course.
 c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "feedback", "course_utils*"]
+
+# How `nbgrader zip_collect` reads a student's name: ann_week3.ipynb, or Moodle's Ann Lee_4711_assignsubmission_file_.
+c.FileNameCollectorPlugin.named_regexp = (
+    r".*[/\\]extracted[/\\](?:.*[/\\])?(?P<student_id>[^/\\_]+)_(?:.*[/\\_])?(?P<file_id>[^/\\_]+)$"
+)
+
+# For nbgrader's exchange on JupyterHub: the course's name there, and the folder that all users share.
+# c.CourseDirectory.course_id = "embeddings"
+# c.Exchange.root = "/srv/nbgrader/exchange"

@@ -4,7 +4,8 @@ Each kind is a function that gets the released notebook and a folder, and writes
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -36,11 +37,26 @@ def solved(release: Path, **changed: str | None) -> NotebookNode:
     return notebook
 
 
-def solution(exercise: exercises.Exercise, stub: str, answer: object = None) -> str:
-    """The reference solution, or a known wrong answer, as a student would write it into the stub."""
-    if exercise.cases is None:
-        return stub.replace("...", repr(exercise.solution if answer is None else answer))
-    return inspect.getsource(exercise.solution)
+def solution(exercise: exercises.Exercise, stub: str) -> str:
+    """The reference solution as a student would write it into the stub."""
+    return (
+        stub.replace("...", repr(exercise.solution)) if exercise.cases is None else inspect.getsource(exercise.solution)
+    )
+
+
+def wrong(release: Path, number: int) -> NotebookNode:
+    """The released notebook with each exercise's known wrong answer of that number; the last where it has fewer."""
+    notebook = nbformat.read(release, as_version=4)
+    for one in notebook.cells:
+        grade_id = one.metadata.get("nbgrader", {}).get("grade_id", "")
+        if grade_id.endswith("-answer"):
+            exercise = exercises.find(grade_id.removesuffix("-answer").replace("-", "."))
+            name = re.search(r"(\w+)(?:\(.*\):| =)", one.source)[1]
+            place = min(number, len(exercise.wrong) - 1)
+            one.source = (
+                f"from course_utils.exercises import find\n{name} = find('{exercise.id}').wrong[{place}].answer"
+            )
+    return notebook
 
 
 def write(notebook: NotebookNode, folder: Path, name: str = "") -> None:
@@ -63,7 +79,7 @@ def full_marks(release, folder):
 
 @kind
 def half_done(release, folder):
-    write(solved(release, _10_2=None, _15_3=None), folder)
+    write(solved(release, _10_2=None, _10_4=None, _15_3=None), folder)
 
 
 @kind
@@ -118,7 +134,8 @@ def output_of_50_mb(release, folder):
 
 @kind
 def output_of_many_lines(release, folder):
-    write(solved(release, _10_1="for i in range(5_000_000):\n    print(i, 'lines')"), folder)
+    lines = "for i in range(200_000):\n    print(i, 'lines')\n\n\n"
+    write(solved(release, _10_1=lines + solution(exercises.find("10.1"), "")), folder)
 
 
 @kind
@@ -293,6 +310,18 @@ def own_course_package(release, folder):
     (folder / "course_utils" / "__init__.py").write_text("raise SystemExit", encoding="utf-8")
 
 
-def student(name: str, others: Mapping[str, str] | None = None) -> str:
-    """The folder's name of a kind's student; one of them has spaces and Vietnamese letters."""
-    return {"full_marks": "Nguyễn Thị Ánh"}.get(name, name)
+@kind
+def stored_output_of_50_mb(release, folder):
+    notebook = solved(release)
+    cell(notebook, "10-1-answer").outputs = [v4.new_output("stream", text="x" * 50_000_000)]
+    write(notebook, folder)
+
+
+@kind
+def endless_lines(release, folder):
+    write(solved(release, _10_1="while True:\n    print('still running')"), folder)
+
+
+def student(kind: str) -> str:
+    """The name of the folder of a kind's student. Some have what names really have, and patterns, too."""
+    return {"full_marks": "Nguyễn Thị Ánh", "half_done": "O'Brien [2]"}.get(kind, kind)
