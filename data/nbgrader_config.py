@@ -14,12 +14,15 @@ c.Execute.iopub_timeout = 20  # seconds to wait for the rest of a cell's output
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
-c.Execute.extra_arguments = ["--log-level=40"]  # a kernel warns of its unencrypted channel on every start
+# Run in every kernel at its start: exit() ends a cell, as sys.exit() does, and not the kernel.
+start = "from sys import exit; quit = exit"
 
 # A kernel gets 2 GiB of memory; a cell that asks for more ends in a MemoryError. Linux alone can keep to such a limit.
 if sys.platform == "linux":
-    limit = "import resource as _r; _r.setrlimit(_r.RLIMIT_DATA, (2 << 30, 2 << 30)); del _r"
-    c.Execute.extra_arguments += [f"--IPKernelApp.exec_lines={limit}"]
+    start += "; import resource as _r; _r.setrlimit(_r.RLIMIT_DATA, (2 << 30, 2 << 30)); del _r"
+
+# --log-level=40: a kernel warns of its unencrypted channel on every start.
+c.Execute.extra_arguments = ["--log-level=40", f"--IPKernelApp.exec_lines={start}"]
 
 # The stub in the source is what students get: nothing takes the solution's place.
 c.ClearSolutions.code_stub = {"python": ""}

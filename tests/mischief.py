@@ -324,4 +324,4 @@ def endless_lines(release, folder):
 
 def student(kind: str) -> str:
     """The name of the folder of a kind's student. Some have what names really have, and patterns, too."""
-    return {"full_marks": "Nguyễn Thị Ánh", "half_done": "O'Brien [2]"}.get(kind, kind)
+    return {"full_marks": "Nguyễn Thị Ánh", "half_done": "O'Brien, Zoë-Ann"}.get(kind, kind)

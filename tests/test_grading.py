@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import mischief
@@ -14,8 +15,12 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbgrader.api import Gradebook
+from notebook_reading import read, tagged
 
 from course_utils import exercises
+from course_utils.delivery import cli
+from course_utils.delivery.chapters import find
+from course_utils.delivery.excerpt import cut_out, with_solution
 from course_utils.delivery.running import ThisPython
 from course_utils.exercises import marking
 from course_utils.exercises.fresh import fresh_cases, with_fresh_cases
@@ -43,6 +48,7 @@ MARKS = {  # kind: mark, what the message says
     "memory_hog": (8, "raised MemoryError: Unable to allocate 1.00 GiB"),
     "memory_hog_outside": (8, "before it: cell 10-1-answer: MemoryError"),
     "sys_exit": (8, "before it: cell 10-1-answer: SystemExit"),
+    "plain_exit": (8, "before it: cell 10-1-answer: SystemExit"),
     "output_of_many_lines": (10, ""),
     "endless_lines": (8, "before it: cell 10-1-answer: took too long"),
     "stored_output_of_50_mb": (10, ""),
@@ -62,7 +68,6 @@ MARKS = {  # kind: mark, what the message says
 }
 NO_MARKS = {  # kind: why
     "stubborn_loop": "a cell could not be stopped",
-    "plain_exit": "the kernel died",
     "os_exit": "the kernel died",
     "output_of_50_mb": "oversized output: 50 MB, most of it by cell 10-1-answer",
     "deleted_exercise": "cells are missing, or lost their metadata: 10-2-answer, 10-2-test",
@@ -110,6 +115,14 @@ def new_course(folder: Path, *picked: str, name: str = "week3") -> Path:
     settings.write_text(settings.read_text(encoding="utf-8") + QUICKLY, encoding="utf-8")
     nbgrader("generate_assignment", name, cwd=folder)
     return folder
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
+    """A command carried out in this process, in an empty folder: its status, and what it prints."""
+    monkeypatch.setenv("COURSE_VENV", sys.prefix)
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: (cli.main(arguments), *capsys.readouterr())
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +196,7 @@ def test_feedback_gives_the_reason_and_not_the_hidden_test(class_of_all_kinds):
     page = (folder / "feedback" / "wrong 0" / "week3" / "week3.html").read_text(encoding="utf-8")
     hidden = re.findall(r"hidden\([^)]*\)", (folder / "source" / "week3" / "week3.ipynb").read_text(encoding="utf-8"))
     assert "wrong axis" in page and len(hidden) == len(PICKED)
-    assert not any(part in page for part in ("HIDDEN TESTS", "import hidden", str(ROOT), "Traceback"))
+    assert not any(part in page for part in ("HIDDEN TESTS", "import hidden", str(ROOT), "Traceback ("))
     assert not any(re.search(r"\d+\)$", call)[0][:-1] in page for call in hidden)
 
 
@@ -213,31 +226,35 @@ def test_only_what_changed_is_graded_and_no_old_mark_stays(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("chapter", exercises.chapters())
-def test_every_chapter_can_be_assigned_and_its_answer_key_gets_all_points(chapter, tmp_path):
-    folder = new_course(tmp_path / "course", "--chapter", chapter)
+def test_all_exercises_can_be_assigned_and_the_answer_key_gets_all_points(tmp_path):
+    folder = new_course(tmp_path / "course", "--exercises", *(one.id for one in ALL))
     source, release = (folder / step / "week3" / "week3.ipynb" for step in ("source", "release"))
     shutil.copytree(source.parent, folder / "submitted" / "key" / "week3")
     done = course("grade", "week3", cwd=folder)
-    total = sum(one.points for one in exercises.of_chapter(chapter))
+    total = sum(one.points for one in ALL)
     assert (done.returncode, f"key: {total} of {total}\n" in done.stdout) == (0, True), done
-    _check_release(chapter, nbformat.read(release, as_version=4))
-    settings = run(sys.executable, "-m", "nbgrader", "validate", str(source), cwd=folder)
-    assert "Success! Your notebook passes all the tests." in settings.stdout, settings
-
-
-def _check_release(chapter: str, notebook: nbformat.NotebookNode) -> None:
-    """Students get the chapter's own stubs, and neither solutions nor hidden tests."""
-    (path,) = NOTEBOOKS.glob(f"{chapter}_*.ipynb")
-    posed = {tag: cell for cell in nbformat.read(path, as_version=4).cells for tag in cell.metadata.get("tags", [])}
+    checked = run(sys.executable, "-m", "nbgrader", "validate", str(source), cwd=folder)
+    assert "Success! Your notebook passes all the tests." in checked.stdout, checked
+    notebook = nbformat.read(release, as_version=4)
     text = nbformat.writes(notebook)
     assert "SOLUTION" not in text and "HIDDEN" not in text and "hidden" not in text
     ids = [cell.metadata.nbgrader.grade_id for cell in notebook.cells if "nbgrader" in cell.metadata]
     assert len(ids) == len(set(ids))
-    for one in exercises.of_chapter(chapter):
+    for one in ALL:
+        (path,) = NOTEBOOKS.glob(f"{one.chapter}_*.ipynb")
         stub = mischief.cell(notebook, f"{one.id.replace('.', '-')}-answer")
-        assert stub.source.rstrip() == posed[f"exercise:{one.id}"].source
+        assert stub.source.rstrip() == tagged(read(path), "exercise")[one.id].source
         assert mischief.cell(notebook, f"{one.id.replace('.', '-')}-test").metadata.nbgrader.points == one.points
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda one: one.id)
+def test_an_exercise_stands_alone(exercise):
+    excerpt = cut_out(exercise, find(exercise.chapter))
+    namespace: dict = {}
+    for code in (*(code for _, code in excerpt.given), with_solution(excerpt)):
+        exec(code, namespace)
+    marking.hidden(exercise.id, namespace[excerpt.name], 11)
+    assert excerpt.text and len(with_solution(excerpt).splitlines()) > len(excerpt.stub.splitlines()) + 2
 
 
 class Copier:
@@ -255,7 +272,7 @@ class Copier:
 
 
 @pytest.mark.parametrize("exercise", [one for one in ALL if one.cases], ids=lambda one: one.id)
-def test_constants_copied_from_the_visible_check_do_not_pass(exercise, monkeypatch):
+def test_constants_copied_from_the_visible_check_do_not_pass(exercise):
     if not fresh_cases(exercise, 1):
         assert exercise.chapter not in ("00", "03", "08", "10", "15"), "give it `fresh`: its trials draw nothing"
         return
@@ -280,7 +297,7 @@ def test_fresh_trials_leave_numpys_generator_as_it_was():
     assert (exercises.find("10.1").cases()[0][0] == before).all()
 
 
-def test_a_check_says_right_or_raises_its_reason_alone(capsys, monkeypatch):
+def test_a_check_says_right_or_raises_its_reason_alone(capsys):
     marking.visible("10.4", 55.4)
     assert "10.4 What multiplying by √d does: right. 55.4" in capsys.readouterr().out
     with pytest.raises(marking.NotRight, match="That is the ratio before") as raised:
@@ -297,7 +314,7 @@ def test_without_the_course_the_visible_check_says_so_kindly(tmp_path, monkeypat
     (elsewhere / "sitecustomize.py").write_text(block, encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", str(elsewhere))
     notebook = mischief.solved(folder / "release" / "week3" / "week3.ipynb", _10_4=None)
-    NotebookClient(notebook, kernel_manager_class=ThisPython, allow_errors=True, cwd=str(elsewhere)).execute()
+    NotebookClient(notebook, kernel_manager_class=ThisPython, allow_errors=True).execute()
     (said,) = mischief.cell(notebook, "10-1-test").outputs
     assert said.text.startswith("The course is not installed here")
     (refused,) = mischief.cell(notebook, "10-4-test").outputs
@@ -325,41 +342,43 @@ def test_without_the_course_the_visible_check_says_so_kindly(tmp_path, monkeypat
         (["--exercises", "10.1"], "assign needs --name and --out"),
     ],
 )
-def test_what_assign_cannot_do_is_one_sentence_and_changes_nothing(arguments, said, tmp_path):
+def test_what_assign_cannot_do_is_one_sentence_and_changes_nothing(arguments, said, tmp_path, here):
     (tmp_path / "course" / "source" / "week3").mkdir(parents=True)
     shutil.copy(DATA / "nbgrader_config.py", tmp_path / "course")
     before = sorted(tmp_path.rglob("*"))
-    done = course("assign", *arguments, "--out", "course", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
-    assert done.stderr.startswith("course: ") and said in done.stderr
+    status, out, err = here("assign", *arguments, "--out", "course")
+    assert (status, out, err.count("\n")) == (1, "", 1), err
+    assert err.startswith("course: ") and said in err
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_folder_in_use_is_left_alone(tmp_path):
+@pytest.mark.parametrize(
+    ("out", "said"), [("thesis", "in use"), ("thesis/chapter.txt", "in use"), ("week[3]", "take a path without")]
+)
+def test_a_folder_in_use_is_left_alone(out, said, tmp_path, here):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    for out in ("thesis", "thesis/chapter.txt"):
-        done = course("assign", "--name", "week3", "--exercises", "10.1", "--out", out, cwd=tmp_path)
-        assert (done.returncode, done.stderr.count("\n"), "in use" in done.stderr) == (1, 1, True), done
-    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.txt"]
+    status, _, err = here("assign", "--name", "week3", "--exercises", "10.1", "--out", out)
+    assert (status, err.count("\n"), said in err) == (1, 1, True), err
+    assert [path.name for path in tmp_path.rglob("*")] == ["thesis", "chapter.txt"]
 
 
-def test_what_grade_cannot_do_is_one_sentence(tmp_path):
-    assert "is no nbgrader course" in course("grade", "week3", cwd=tmp_path).stderr
-    assert course("assign", "--name", "week3", "--exercises", "10.1", "--out", ".", cwd=tmp_path).returncode == 0
-    done = course("grade", "week3", cwd=tmp_path)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
-    assert "run 'nbgrader generate_assignment \"week3\"'" in done.stderr and not (tmp_path / "gradebook.db").exists()
+def test_what_grade_cannot_do_is_one_sentence(tmp_path, here):
+    assert "is no nbgrader course" in here("grade", "week3")[2]
+    assert here("assign", "--name", "week3", "--exercises", "10.1", "--out", ".")[0] == 0
+    status, _, err = here("grade", "week3")
+    assert (status, err.count("\n")) == (1, 1), err
+    assert "run 'nbgrader generate_assignment \"week3\"'" in err and not (tmp_path / "gradebook.db").exists()
 
 
-def test_the_list_shows_every_exercise(tmp_path):
-    lines = course("assign", "--list", cwd=tmp_path).stdout.splitlines()
+def test_the_list_shows_every_exercise(here):
+    lines = here("assign", "--list")[1].splitlines()
     for exercise, line in zip(ALL, lines[1:], strict=True):
         assert line.split(maxsplit=3) == [exercise.id, str(exercise.minutes), str(exercise.points), exercise.title]
 
 
-def test_an_exercise_brings_what_it_refers_to(tmp_path):
-    assert course("assign", "--name", "w", "--exercises", "10.5", "15.3", "--out", "c", cwd=tmp_path).returncode == 0
+def test_an_exercise_brings_what_it_refers_to(tmp_path, here):
+    assert here("assign", "--name", "w", "--exercises", "10.5", "15.3", "--out", "c")[0] == 0
     notebook = nbformat.read(tmp_path / "c" / "source" / "w" / "w.ipynb", as_version=4)
     text = "\n".join(cell.source for cell in notebook.cells)
     assert "> 10.1 Take a sum apart, from the chapter: Write the decoder." in text

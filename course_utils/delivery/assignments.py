@@ -19,9 +19,8 @@ from course_utils.exercises.fresh import fresh_cases
 from course_utils.places import DATA
 
 CONFIG = "nbgrader_config.py"
-NAME = re.compile(
-    r"\w(?:[\w .-]*[\w-])?"
-)  # nbgrader refuses +, and takes * ? [ ] for patterns; folders refuse the rest
+PATTERN = set("*?[]")  # nbgrader looks for folders by pattern
+NAME = re.compile(r"\w(?:[\w .-]{0,78}[\w-])?")  # nbgrader refuses + and strips spaces; folders refuse others
 OPENING = """# {name}
 
 {count}, {points}. Replace the three dots by your answer and run the cell below it: it says whether the answer is right.
@@ -157,6 +156,8 @@ def _checked_place(name: str, out: Path) -> Path:
     if not NAME.fullmatch(name):
         allowed = "letters, digits, - and _, inside also spaces and dots, 80 at most"
         raise CourseError(f"nbgrader can't take {name!r} as an assignment's name: use {allowed}.")
+    if PATTERN & set(str(out.absolute())):
+        raise CourseError(f"nbgrader can't work in {out.absolute()}: take a path without * ? [ ].")
     if out.exists() and not (out / CONFIG).exists() and (not out.is_dir() or any(out.iterdir())):
         raise CourseError(f"{out} is in use and is no nbgrader course (it has no {CONFIG}): choose a new folder.")
     path = out / "source" / name / f"{name}.ipynb"

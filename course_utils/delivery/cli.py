@@ -211,8 +211,8 @@ VERBS = {  # what carries it out, what the help says, what its own help adds, an
     ),
     "grade": (
         _grade,
-        "Grade the submissions that changed and write the marks as CSV (for instructors).",
-        "The status is 1 if one could not be graded.",
+        "Grade submissions and write the marks as CSV (for instructors).",
+        "Only what is new or changed is graded. The status is 1 if a submission could not be graded.",
         "grade week3 --course course",
     ),
     "claims": (_claims, "Print the ledger: each claim, its verdict, what was measured.", "", "claims --rows"),

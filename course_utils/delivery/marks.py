@@ -4,7 +4,6 @@ A real zero is told from "could not be graded". What did not change since the la
 """
 
 import csv
-import glob
 import json
 import os
 import re
@@ -20,10 +19,11 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.apps import NbGraderAPI
 from nbgrader.apps.baseapp import NbGrader
 from nbgrader.utils import rmtree
+from sqlalchemy.exc import SAWarning
 
 from course_utils import exercises
 from course_utils.delivery import CourseError
-from course_utils.delivery.assignments import CONFIG
+from course_utils.delivery.assignments import CONFIG, PATTERN
 from course_utils.delivery.outcomes import title, why_nbgrader_failed, why_points_are_missing
 from course_utils.delivery.submissions import Expected, Ungradable, fingerprint, inspect
 
@@ -68,6 +68,7 @@ def _nbgrader(course: Path) -> Iterator[NbGraderAPI]:
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # alembic
     with chdir(course), warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingIDFieldWarning)  # a test cell that nbgrader puts back has no id
+        warnings.simplefilter("ignore", SAWarning)  # of nbgrader's gradebook, where it makes a submission's entry
         app = NbGrader()
         app.initialize([])
         for handler in list(app.log.handlers):
@@ -136,6 +137,8 @@ def _grade_one(api: NbGraderAPI, name: str, student: str, folder: Path, expected
     try:
         if folder.parent.name != student:
             raise Ungradable(folder, f"it is not where a submission belongs, in {folder.parent.name}/STUDENT/{name}")
+        if PATTERN & set(student):
+            raise Ungradable(folder, "nbgrader can't take a folder with any of * ? [ ] in its name: rename it")
         inspect(folder, expected)
         _autograde(api, name, student, folder / f"{expected[0].name}.ipynb")
         files = [f"{one.name}.ipynb" for one in expected]
@@ -148,7 +151,7 @@ def _grade_one(api: NbGraderAPI, name: str, student: str, folder: Path, expected
 
 def _autograde(api: NbGraderAPI, name: str, student: str, file: Path) -> None:
     """nbgrader's autograde for one student. Raises Ungradable with the reason where it fails."""
-    done = api.autograde(name, glob.escape(student))
+    done = api.autograde(name, student)
     if done["success"]:
         return
     if done["error"].rstrip().endswith("KeyboardInterrupt"):  # nbgrader swallows it

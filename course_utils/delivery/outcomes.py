@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 from course_utils.delivery.submissions import Ungradable
 
 MOST_OUTPUT = 10_000_000  # characters that a submission may print
-DIED = "the kernel died: os._exit(), exit(), or more memory than there is"
+DIED = "the kernel died: os._exit(), a crash, or more memory than there is"
 STUCK = "a cell could not be stopped: an endless loop that catches its own interruption, or output without end"
 NO_COURSE = "the kernel could not import course_utils, so no test could run: grade from the course's environment"
 

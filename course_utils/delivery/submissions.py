@@ -14,7 +14,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.nbgraderformat import MetadataValidator
 
-CHECKPOINTS = ".ipynb_checkpoints"
+NOT_HANDED_IN = {".ipynb_checkpoints", "__pycache__"}  # folders that programs make
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ def inspect(folder: Path, expected: Sequence[Expected]) -> None:
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """The files in a folder and below, in order, without Jupyter's checkpoints."""
-    return (path for path in sorted(folder.rglob("*")) if path.is_file() and CHECKPOINTS not in path.parts)
+    """The files in a folder and below, in order, without what programs put there by themselves."""
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and not NOT_HANDED_IN & set(path.parts))
 
 
 def fingerprint(*folders: Path) -> str:
