@@ -21,8 +21,8 @@ start = "from sys import exit; quit = exit"
 if sys.platform == "linux":
     start += "; import resource as _r; _r.setrlimit(_r.RLIMIT_DATA, (2 << 30, 2 << 30)); del _r"
 
-# --log-level=40: a kernel warns of its unencrypted channel on every start.
-c.Execute.extra_arguments = ["--log-level=40", f"--IPKernelApp.exec_lines={start}"]
+# --log-level=50: a kernel warns on every start, and prints a page when an answer breaks it.
+c.Execute.extra_arguments = ["--log-level=50", f"--IPKernelApp.exec_lines={start}"]
 
 # The stub in the source is what students get: nothing takes the solution's place.
 c.ClearSolutions.code_stub = {"python": ""}

@@ -322,6 +322,57 @@ def endless_lines(release, folder):
     write(solved(release, _10_1="while True:\n    print('still running')"), folder)
 
 
+@kind
+def metadata_of_another_kind(release, folder):
+    notebook = solved(release)
+    cell(notebook, "10-1-test").metadata["nbgrader"] = "a text"
+    write(notebook, folder)
+
+
+@kind
+def nested_too_deep(release, folder):
+    folder.mkdir(parents=True)
+    (folder / f"{folder.name}.ipynb").write_text("[" * 200_000, encoding="utf-8")
+
+
+@kind
+def asks_for_input(release, folder):
+    write(solved(release, _10_1="answer = input('Which axis? ')"), folder)
+
+
+@kind
+def forks_and_threads(release, folder):
+    code = solution(exercises.find("10.1"), "")
+    more = (
+        "import os, threading, time\nthreading.Thread(target=time.sleep, args=(10_000,)).start()\nif not os.fork():\n"
+    )
+    write(solved(release, _10_1=f"{more}    time.sleep(30)\n    os._exit(0)\n\n\n{code}"), folder)
+
+
+@kind
+def recursion_without_end(release, folder):
+    write(solved(release, _10_1="def decode(sums, words):\n    return decode(words, sums)"), folder)
+
+
+def stdout_closed(release, folder):
+    code = solution(exercises.find("10.1"), "")
+    write(solved(release, _10_1=f"import sys\nsys.stdout.close()\nsys.stdout = sys.stderr = None\n\n\n{code}"), folder)
+
+
+@kind
+def another_notebook_beside_it(release, folder):
+    write(solved(release), folder)
+    (folder / "notes.ipynb").write_text("no notebook", encoding="utf-8")
+    (folder / "a folder" / "b").mkdir(parents=True)
+    (folder / "a folder" / "b" / "data.csv").write_text("1,2", encoding="utf-8")
+
+
+@kind
+def notebook_is_a_folder(release, folder):
+    (folder / f"{folder.name}.ipynb").mkdir(parents=True)
+    (folder / f"{folder.name}.ipynb" / "x.txt").write_text("x", encoding="utf-8")
+
+
 def student(kind: str) -> str:
     """The name of the folder of a kind's student. Some have what names really have, and patterns, too."""
     return {"full_marks": "Nguyễn Thị Ánh", "half_done": "O'Brien, Zoë-Ann"}.get(kind, kind)

@@ -64,6 +64,10 @@ MARKS = {  # kind: mark, what the message says
     "out_of_order": (7, "raised NameError: name 'last' is not defined"),
     "moved_cells": (10, ""),
     "windows_line_endings": (10, ""),
+    "asks_for_input": (8, "before it: cell 10-1-answer: StdinNotImplementedError"),
+    "forks_and_threads": (10, ""),
+    "recursion_without_end": (8, "raised RecursionError"),
+    "another_notebook_beside_it": (10, ""),
     "own_course_package": (8, f"10.1 Take a sum apart: {NOT_YET}"),
 }
 NO_MARKS = {  # kind: why
@@ -72,7 +76,10 @@ NO_MARKS = {  # kind: why
     "output_of_50_mb": "oversized output: 50 MB, most of it by cell 10-1-answer",
     "deleted_exercise": "cells are missing, or lost their metadata: 10-2-answer, 10-2-test",
     "invalid_json": "the file is damaged: no valid JSON from line",
-    "not_a_notebook": "the file is JSON, but not a notebook",
+    "not_a_notebook": "the file is not a notebook",
+    "nested_too_deep": "the file is not a notebook",
+    "notebook_is_a_folder": "there is no week3.ipynb, but 'x.txt'",
+    "metadata_of_another_kind": "nbgrader's metadata are damaged",
     "duplicate_grade_id": "duplicate grade id 10-1-answer",
     "stripped_metadata": "nbgrader's metadata are gone from all cells",
     "old_metadata": "nbgrader's metadata are damaged: Outdated schema version",
@@ -223,6 +230,20 @@ def test_only_what_changed_is_graded_and_no_old_mark_stays(tmp_path):
     assert (folder / "autograded" / "ann" / "week3" / "week3.ipynb").stat().st_mtime_ns == when
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as gradebook:
         assert gradebook.find_submission("week3", "cho").score == 0
+
+
+@pytest.mark.slow
+def test_a_kernel_that_answers_no_more_is_no_zero(tmp_path):
+    folder = new_course(tmp_path / "course", "--exercises", "10.1", "10.4")
+    with (folder / "nbgrader_config.py").open("a") as settings:
+        settings.write("c.Execute.timeout = 2\n")
+    release, submitted = folder / "release" / "week3" / "week3.ipynb", folder / "submitted"
+    mischief.stdout_closed(release, submitted / "ann" / "week3")
+    endless = "word_over_position = 2\nwhile True:\n    pass"
+    mischief.write(mischief.solved(release, _10_1=mischief.ENDLESS, _10_4=endless), submitted / "ben" / "week3")
+    done = course("grade", "week3", cwd=folder)
+    assert "the kernel answered no more" in table(folder)["ann"]["message"] and done.stderr == ""
+    assert (table(folder)["ben"]["mark"], table(folder)["ben"]["status"]) == ("0.0", "graded")
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
@@ -108,7 +109,7 @@ def _grade_all(api: NbGraderAPI, name: str, expected: Sequence[Expected], again:
     record = root / KEPT / f"{name}.json"
     kept = {one["student"]: Result(**one) for one in json.loads(record.read_text("utf-8"))} if record.exists() else {}
     for folder, student in _submissions(api, name):
-        state = f"{tools} {fingerprint(folder)}"
+        state = f"{tools} {_fingerprint(folder)}"
         before = kept.get(student)
         if again or before is None or before.state != state or not _still_there(api, name, before):
             kept[student] = _grade_one(api, name, student, folder, expected)
@@ -116,6 +117,14 @@ def _grade_all(api: NbGraderAPI, name: str, expected: Sequence[Expected], again:
             _keep(record, kept)
         print(f"{student}: {_line(api, name, kept[student])}", flush=True)
         yield kept[student]
+
+
+def _fingerprint(folder: Path) -> str:
+    """What a submission holds; a fresh text each time where it can't be read."""
+    try:
+        return fingerprint(folder)
+    except OSError as error:
+        return f"{error} {time.time()}"
 
 
 def _submissions(api: NbGraderAPI, name: str) -> Iterator[tuple[Path, str]]:
@@ -144,9 +153,12 @@ def _grade_one(api: NbGraderAPI, name: str, student: str, folder: Path, expected
         files = [f"{one.name}.ipynb" for one in expected]
         message = " / ".join(said for file in files for said in why_points_are_missing(graded / file, folder / file))
         return Result(student, GRADED, message, folder.relative_to(root).as_posix())
-    except Ungradable as trouble:
-        _take_back(api, name, student, graded)
-        return Result(student, UNGRADED, trouble.reason, trouble.file.relative_to(root).as_posix())
+    except Ungradable as error:
+        trouble = error
+    except Exception as error:  # whatever it is, the next submission has to have its turn
+        trouble = Ungradable(folder, f"{type(error).__name__}: {str(error)[:200]}")
+    _take_back(api, name, student, graded)
+    return Result(student, UNGRADED, trouble.reason, trouble.file.relative_to(root).as_posix())
 
 
 def _autograde(api: NbGraderAPI, name: str, student: str, file: Path) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import nbformat
@@ -13,6 +13,7 @@ from course_utils.delivery.submissions import Ungradable
 MOST_OUTPUT = 10_000_000  # characters that a submission may print
 DIED = "the kernel died: os._exit(), a crash, or more memory than there is"
 STUCK = "a cell could not be stopped: an endless loop that catches its own interruption, or output without end"
+SILENT = "the kernel answered no more: an answer closed what it speaks through, or hangs"
 NO_COURSE = "the kernel could not import course_utils, so no test could run: grade from the course's environment"
 
 
@@ -33,6 +34,8 @@ def why_points_are_missing(graded: Path, submitted: Path) -> Iterator[str]:
     notebook = nbformat.read(graded, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     sizes = {_label(cell): len(json.dumps(cell.outputs)) for cell in code}
+    if _answers_no_more(code):
+        raise Ungradable(submitted, SILENT)
     total = sum(sizes.values())
     if total > MOST_OUTPUT:
         most = max(sizes, key=sizes.get)
@@ -53,6 +56,12 @@ def why_points_are_missing(graded: Path, submitted: Path) -> Iterator[str]:
 def title(grade_id: str) -> str:
     """The exercise's id where a test cell is one of ours: 10.1 for 10-1-test."""
     return re.sub(r"^(\w+)-(\w+)-test$", r"\1.\2", grade_id)
+
+
+def _answers_no_more(code: Sequence[NotebookNode]) -> bool:
+    """Whether the last two cells took too long and could not even be interrupted."""
+    last = [{output.get("ename") for output in cell.outputs} for cell in code[-2:]]
+    return len(last) == 2 and all("CellTimeoutError" in names and "KeyboardInterrupt" not in names for names in last)
 
 
 def _error(cell: NotebookNode) -> str:

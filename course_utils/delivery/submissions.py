@@ -76,11 +76,14 @@ def _read(path: Path) -> NotebookNode:
     except Ungradable:
         raise
     except Exception:  # nbformat says in a dozen ways that something is no notebook
-        raise Ungradable(path, "the file is JSON, but not a notebook") from None
+        raise Ungradable(path, "the file is not a notebook") from None
 
 
 def _inspect_cells(path: Path, notebook: NotebookNode, expected: Expected) -> None:
-    marked = [cell.metadata.nbgrader for cell in notebook.cells if cell.metadata.get("nbgrader")]
+    with_mark = [cell for cell in notebook.cells if cell.metadata.get("nbgrader")]
+    marked = [cell.metadata.nbgrader for cell in with_mark]
+    if not all(isinstance(one, dict) for one in marked):
+        raise Ungradable(path, "nbgrader's metadata are damaged: what should be a table is something else")
     ids = [one.get("grade_id") for one in marked]
     known = set(ids) & set(expected.cells)
     if not known:
@@ -94,7 +97,7 @@ def _inspect_cells(path: Path, notebook: NotebookNode, expected: Expected) -> No
     lost = list(_lost(expected, placeable))
     if lost:
         raise Ungradable(path, f"cells are missing, or lost their metadata: {', '.join(lost)}")
-    for cell, mark in zip((cell for cell in notebook.cells if cell.metadata.get("nbgrader")), marked, strict=True):
+    for cell, mark in zip(with_mark, marked, strict=True):
         cell.cell_type = mark.get("cell_type", cell.cell_type)  # nbgrader turns a code cell that became text back
     try:
         MetadataValidator().validate_nb(notebook)
