@@ -68,6 +68,7 @@ MARKS = {  # kind: mark, what the message says
     "forks_and_threads": (10, ""),
     "recursion_without_end": (8, "raised RecursionError"),
     "another_notebook_beside_it": (10, ""),
+    "copied_results": (8, "10.1 Take a sum apart: error"),
     "own_course_package": (8, f"10.1 Take a sum apart: {NOT_YET}"),
 }
 NO_MARKS = {  # kind: why
@@ -77,6 +78,7 @@ NO_MARKS = {  # kind: why
     "deleted_exercise": "cells are missing, or lost their metadata: 10-2-answer, 10-2-test",
     "invalid_json": "the file is damaged: no valid JSON from line",
     "not_a_notebook": "the file is not a notebook",
+    "a_script": "the file is not a notebook",
     "nested_too_deep": "the file is not a notebook",
     "notebook_is_a_folder": "there is no week3.ipynb, but 'x.txt'",
     "metadata_of_another_kind": "nbgrader's metadata are damaged",
@@ -224,12 +226,18 @@ def test_only_what_changed_is_graded_and_no_old_mark_stays(tmp_path):
     shutil.rmtree(submitted / "cho")
     mischief.blank(release, submitted / "ben" / "week3")
     mischief.duplicate_grade_id(release, submitted / "cho" / "week3")
+    with Gradebook(f"sqlite:///{folder}/gradebook.db") as gradebook:
+        gradebook.find_grade("10-1-test", "week3", "week3", "ann").manual_score = 0.5
+        gradebook.db.commit()
     course("grade", "week3", "--csv", "again.csv", cwd=folder)
     marks = {row["student"]: row["mark"] for row in csv.DictReader((folder / "again.csv").open(encoding="utf-8-sig"))}
-    assert marks == {"ann": "3.0", "ben": "0.0", "cho": "", "dan.ipynb": "", "eve": ""}
+    assert marks == {"ann": "2.5", "ben": "0.0", "cho": "", "dan.ipynb": "", "eve": ""}  # ann's has a part by hand
     assert (folder / "autograded" / "ann" / "week3" / "week3.ipynb").stat().st_mtime_ns == when
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as gradebook:
         assert gradebook.find_submission("week3", "cho").score == 0
+    course("grade", "week3", "--again", cwd=folder)
+    assert table(folder)["ann"]["mark"] == "2.5"
+    assert (folder / "autograded" / "ann" / "week3" / "week3.ipynb").stat().st_mtime_ns > when
 
 
 @pytest.mark.slow

@@ -72,6 +72,8 @@ def _read(path: Path) -> NotebookNode:
     except UnicodeDecodeError:
         raise Ungradable(path, "the file is no UTF-8 text, so it is not a notebook") from None
     except json.JSONDecodeError as error:
+        if error.pos == 0:
+            raise Ungradable(path, "the file is not a notebook") from None
         raise Ungradable(path, f"the file is damaged: no valid JSON from line {error.lineno} on") from None
     except Ungradable:
         raise
