@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import mischief
@@ -22,7 +23,7 @@ from course_utils.delivery import cli
 from course_utils.delivery.chapters import find
 from course_utils.delivery.excerpt import cut_out, with_solution
 from course_utils.delivery.running import ThisPython
-from course_utils.exercises import marking
+from course_utils.exercises import ch10, marking
 from course_utils.exercises.fresh import fresh_cases, with_fresh_cases
 from course_utils.exercises.grading import RIGHT, grade
 from course_utils.places import DATA, NOTEBOOKS, ROOT
@@ -398,6 +399,16 @@ def test_what_grade_cannot_do_is_one_sentence(tmp_path, here):
     status, _, err = here("grade", "week3")
     assert (status, err.count("\n")) == (1, 1), err
     assert "run 'nbgrader generate_assignment \"week3\"'" in err and not (tmp_path / "gradebook.db").exists()
+
+
+def test_assign_says_what_comes_next_and_what_has_no_fresh_trials(tmp_path, here, monkeypatch):
+    (tmp_path / "c" / "release" / "w 2").mkdir(parents=True)
+    shutil.copy(DATA / "nbgrader_config.py", tmp_path / "c")
+    fixed = replace(exercises.find("10.3"), fresh=None)
+    monkeypatch.setattr(ch10, "EXERCISES", (fixed, exercises.find("10.4")))
+    status, out, _ = here("assign", "--name", "w 2", "--chapter", "10", "--out", "c")
+    assert (status, out.splitlines()[1][:27]) == (0, "10.3: no fresh trials, so a"), out
+    assert out.splitlines()[-1] == 'Next, in c: nbgrader generate_assignment "w 2" --force'
 
 
 def test_the_list_shows_every_exercise(here):

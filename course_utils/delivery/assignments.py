@@ -87,7 +87,8 @@ def report(path: Path, picked: Sequence[Exercise]) -> str:
     known = f"{', '.join(fixed)}: no fresh trials, so a table of the visible check's results would pass.\n"
     name, course = path.stem, path.parents[2]
     done = f"Wrote {path}.\n" + (known if fixed else "")
-    return f'{done}Next, in {course}: nbgrader generate_assignment "{name}"'
+    again = " --force" if (course / "release" / name).exists() else ""  # nbgrader keeps an old release without a word
+    return f'{done}Next, in {course}: nbgrader generate_assignment "{name}"{again}'
 
 
 def assignment(name: str, excerpts: Sequence[Excerpt], points: Sequence[float]) -> NotebookNode:
