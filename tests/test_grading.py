@@ -301,13 +301,18 @@ class Copier:
         return self.known[repr(case)]
 
 
+def _data(cases: list[tuple]) -> list[str]:
+    """What the cases hold besides functions."""
+    return [repr(part) for case in cases for part in case if not callable(part)]
+
+
 @pytest.mark.parametrize("exercise", [one for one in ALL if one.cases], ids=lambda one: one.id)
 def test_constants_copied_from_the_visible_check_do_not_pass(exercise):
     if not fresh_cases(exercise, 1):
         assert exercise.chapter not in ("00", "03", "08", "10", "15"), "give it `fresh`: its trials draw nothing"
         return
-    if exercise.id == "08.4":  # its arguments are functions, which have no repr to know them by
-        assert [repr(case[1]) for case in fresh_cases(exercise, 1)] != [repr(case[1]) for case in exercise.cases()]
+    if any(callable(part) for case in exercise.cases() for part in case):  # nobody can know a function by heart
+        assert _data(fresh_cases(exercise, 1)) != _data(exercise.cases())
         return
     copier = Copier(exercise)
     assert grade(exercise, copier).state == RIGHT
