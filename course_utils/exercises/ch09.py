@@ -68,6 +68,7 @@ MOVE = Exercise(
         ),
     ),
     cases=lambda: [([1, 2, 0],), ([2, 0, 3, 1],), (np.array([3, 1, 0, 2, 4]),), ([0],), ([4, 0, 1, 2, 3],)],
+    fresh=lambda rng: [(rng.permutation(n),) for n in (6, 7, 9)],
     refuses=lambda: [([0, 0, 2],), ([1, 2, 3],)],
 )
 
@@ -417,6 +418,7 @@ MASKS = Exercise(
         ),
     ),
     cases=_mask_cases,
+    fresh=lambda rng: [(kind(n),) for kind in (_all, _others, _causal, _band) for n in rng.integers(6, 12, 2).tolist()],
 )
 
 # ---- 09.4 a lopsided test ---------------------------------------------------------------------------------------

@@ -185,6 +185,7 @@ HALF_SPLIT = Exercise(
         ),
     ),
     cases=lambda: [(6, 8), (50, 64), (3, 4), (1, 16)],  # d = 2 would divide by 0 in the code of 2017
+    fresh=lambda rng: [(n, 2 * n + 4) for n in rng.integers(5, 40, 4).tolist()],
     refuses=lambda: [(4, 7), (1, 1)],
 )
 
@@ -410,6 +411,7 @@ BACK = Exercise(
         ),
     ),
     cases=lambda: [(4, 1), (8, 7), (32, 100), (2, 3), (6, 0)],
+    fresh=lambda rng: [(2 * n, n + 3) for n in rng.integers(3, 40, 4).tolist()],
 )
 
 # ---- 12.5 read the position back --------------------------------------------------------------------------------
