@@ -4,92 +4,98 @@ import numpy as np
 
 from course_utils.exercises import Exercise, Wrong
 
-# ---- 11.1 the four parts ----------------------------------------------------------------------------------------
+# ---- 11.1 a head that looks further back ------------------------------------------------------------------------
 
 
-def four_parts(t, p, W_q, W_k):
-    """The parts of all scores: t, p (n, d), W_q, W_k (d, width) -> (4, n, n)."""
-    queries = t @ W_q, p @ W_q  # each (n, width)
-    keys = t @ W_k, p @ W_k
-    return np.stack([q @ k.T for q in queries for k in keys]) / np.sqrt(W_q.shape[1])
+def looks_back(places, back):
+    """The query matrix of the head: places (d, d), back 1 or more -> (d, d)."""
+    return 100 * np.linalg.inv(places) @ np.eye(len(places), k=-back)
 
 
-def parts_not_divided(t, p, W_q, W_k):
-    return four_parts(t, p, W_q, W_k) * np.sqrt(W_q.shape[1])
+def looks_ahead(places, back):
+    return 100 * np.linalg.inv(places) @ np.eye(len(places), k=back)
 
 
-def parts_divided_by_input(t, p, W_q, W_k):
-    return parts_not_divided(t, p, W_q, W_k) / np.sqrt(W_q.shape[0])
+def always_one_back(places, back):
+    return looks_back(places, 1)
 
 
-def parts_divided_by_width(t, p, W_q, W_k):
-    return parts_not_divided(t, p, W_q, W_k) / W_q.shape[1]
+def one_for_a_hundred(places, back):
+    return looks_back(places, back) / 100
 
 
-def mixed_swapped(t, p, W_q, W_k):
-    return four_parts(t, p, W_q, W_k)[[0, 2, 1, 3]]
+def first_places_wrap(places, back):
+    return 100 * np.linalg.inv(places) @ np.roll(np.eye(len(places)), -back, axis=1)
 
 
-def rows_are_keys(t, p, W_q, W_k):
-    return four_parts(t, p, W_q, W_k).swapaxes(1, 2)
+def the_queries_themselves(places, back):
+    return 100 * np.eye(len(places), k=-back)
 
 
-def one_matrix_for_both(t, p, W_q, W_k):
-    return four_parts(t, p, W_q, W_q)
+def in_the_wrong_order(places, back):
+    return 100 * np.eye(len(places), k=-back) @ np.linalg.inv(places)
 
 
-def two_parts_only(t, p, W_q, W_k):
-    return four_parts(t, p, W_q, W_k)[[0, 3]]
+def looks_at_itself(places, back):
+    return 100 * np.linalg.inv(places)
 
 
-def the_whole_score(t, p, W_q, W_k):
-    return four_parts(t, p, W_q, W_k).sum(axis=0)
+def rows_not_undone(places, back):
+    return 100 * places.T @ np.eye(len(places), k=-back)
 
 
-def _parts_cases():
+def key_multiplied_twice(places, back):
+    return looks_back(places, back) @ np.linalg.inv(places)
+
+
+def _back_cases():
     cases = []
-    for seed, (n, d, width) in enumerate(((3, 8, 4), (5, 16, 16), (1, 6, 9))):
-        rng = np.random.default_rng(seed)
-        t, p = rng.standard_normal((2, n, d))
-        W_q, W_k = rng.standard_normal((2, d, width))
-        cases.append((t, p, W_q, W_k))
+    for seed, (d, back) in enumerate(((5, 2), (4, 1), (7, 3))):
+        cases.append((np.random.default_rng(seed).standard_normal((d, d)) + 3 * np.eye(d), back))
     return cases
 
 
-PARTS = Exercise(
+BACK = Exercise(
     id="11.1",
-    title="Build the four parts",
-    minutes=6,
+    title="Build a head that looks further back",
+    minutes=7,
     points=3,
     hints=(
-        "Two halves of the queries, t @ W_q and p @ W_q; two halves of the keys. Every half meets every half.",
-        "The scores of one half of the queries with one half of the keys: a @ b.T, of shape (n, n).",
-        "np.stack of four such tables gives (4, n, n). The width is the number of W_q's columns.",
+        "Two steps: first make of place row i a list with a 1 at i, as the keys do. Then move the 1 to i - back.",
+        "A table that sends list i to list i - back has its ones `back` below the diagonal: np.eye(d, k=-back).",
+        "Rows are multiplied from the left, so the step that comes first stands first: inverse, then the move.",
     ),
-    solution=four_parts,
-    why="(a + b)·(c + d) has four products, and a dot product multiplies out like any other.",
+    solution=looks_back,
+    why="places @ inverse is a 1 at i for each place; the move takes it to i - back; and the key with its 1 there gets "
+    "a score of 100 over the root of d.",
     wrong=(
-        Wrong(parts_not_divided, "The division by the root of the query's width is missing."),
+        Wrong(looks_ahead, "This head looks AHEAD, at i + back: np.eye has its ones above the diagonal for k > 0."),
+        Wrong(always_one_back, "This head looks one place back, whatever `back` is."),
+        Wrong(one_for_a_hundred, "The 100 is missing. With a 1 the scores are so small that every place gets weight."),
         Wrong(
-            parts_divided_by_input,
-            "You divide by the root of d, the width of a row. A score is a dot product of queries and keys: it is "
-            "their width that counts, W_q.shape[1].",
+            first_places_wrap,
+            "The first places look at the LAST ones: np.roll wraps around. They should ask with zeros.",
         ),
-        Wrong(parts_divided_by_width, "You divide by the width. It is its root: np.sqrt(W_q.shape[1])."),
         Wrong(
-            mixed_swapped,
-            "Word-place and place-word have changed places. Who ASKS stands first, and the query asks: word-place is "
-            "t @ W_q with p @ W_k.",
+            the_queries_themselves,
+            "These are the queries. The matrix has to make them of place rows, which are no lists with a single 1: "
+            "undo the rows first.",
         ),
-        Wrong(rows_are_keys, "Each table is turned on its side: row i belongs to the place that asks."),
-        Wrong(one_matrix_for_both, "You use W_q for the keys too. Keys have a matrix of their own, W_k."),
         Wrong(
-            two_parts_only,
-            "The two mixed parts are missing: words are asked by places, and places by words.",
+            in_the_wrong_order,
+            "The two factors stand the wrong way round. A row meets the left one first: first undo, then move.",
         ),
-        Wrong(the_whole_score, "That is their sum, the score itself. Asked for are the four parts, one after another."),
+        Wrong(looks_at_itself, "This head looks at its own place: the 1 is not moved."),
+        Wrong(
+            rows_not_undone,
+            "places.T undoes the rows only if they are perpendicular and of length 1. In general it takes the inverse.",
+        ),
+        Wrong(
+            key_multiplied_twice,
+            "Up to the last factor this is right. The keys bring their own inverse; the query doesn't need it again.",
+        ),
     ),
-    cases=_parts_cases,
+    cases=_back_cases,
 )
 
 # ---- 11.2 side by side to a sum ---------------------------------------------------------------------------------
@@ -119,6 +125,10 @@ def the_matrices_themselves(words, places, C):
 def all_pairs(words, places, C):
     a = words.shape[1]
     return (words @ C[:a])[:, None] + places @ C[a:]
+
+
+def one_under_the_other(words, places, C):
+    return np.vstack(tables_for_a_sum(words, places, C))
 
 
 def columns_cut(words, places, C):
@@ -155,7 +165,8 @@ SUM = Exercise(
     wrong=(
         Wrong(
             cut_in_the_middle,
-            "You cut C in the middle. A word has a numbers and a place b, and they need not be equal: cut after row a.",
+            "You cut C at the wrong row. A word has a numbers and a place b, and they need not be equal: cut after row "
+            "a, the number of a word's columns.",
         ),
         Wrong(place_first, "You gave the place the upper rows of C. The word stands first, so they are the word's."),
         Wrong(
@@ -165,6 +176,10 @@ SUM = Exercise(
         Wrong(
             all_pairs,
             "These are all V x P sums. Asked for are the two tables, so that any sum can be made when it is needed.",
+        ),
+        Wrong(
+            one_under_the_other,
+            "The numbers are right, but this is one array. Return two: the words' table, the places' table.",
         ),
         Wrong(columns_cut, "You cut C's columns. A row of numbers times C meets C's ROWS: cut those."),
         Wrong(mapped_but_swapped, "The right tables in the wrong order: words first."),
@@ -206,6 +221,10 @@ def first_row_wraps(weights):
     return int(weights[:, np.arange(n), np.arange(n) - 1].mean(axis=1).argmax())
 
 
+def axes_not_named(weights):
+    return int(np.diagonal(weights, offset=-1).mean(axis=1).argmax())
+
+
 def counted_from_one(weights):
     return left_head(weights) + 1
 
@@ -227,7 +246,7 @@ def _head_cases():
             scores[head, places, np.clip(places - back, 0, n - 1)] += (2.0, 8.0, 8.0)[head]
         scores[3, places, 0] += 9.0  # all look at the first word
         scores[4, 2, 1] += 12.0  # once for certain
-        scores[5, places, places - 1] += 1.4  # a weaker one, that also looks from the first place to the last
+        scores[5, places, places - 1] += 1.7  # a weaker one, that also looks from the first place to the last
         scores[5, 0, n - 1] += 12.0
         order = rng.permutation(6)
         e = np.exp(scores[order])
@@ -257,7 +276,15 @@ LEFT = Exercise(
         Wrong(
             largest_once, "You took the largest single weight. A head can look left once by accident: take the mean."
         ),
-        Wrong(anywhere_left, "You counted everything to the left, however far. Asked for is the neighbour alone."),
+        Wrong(
+            anywhere_left,
+            "That head looks far to the left. You counted all columns before i, or always the first one. Asked for is "
+            "the neighbour alone, column i - 1 of row i.",
+        ),
+        Wrong(
+            axes_not_named,
+            "np.diagonal takes the first two axes unless told otherwise: heads and rows. Name axis1=1, axis2=2.",
+        ),
         Wrong(
             first_row_wraps,
             "Place 0 has no left neighbour. Its column -1 is the LAST place in numpy: leave row 0 out.",
@@ -268,108 +295,34 @@ LEFT = Exercise(
     cases=_head_cases,
 )
 
-# ---- 11.4 ignoring rows -----------------------------------------------------------------------------------------
+# ---- 11.4 what blindness leaves ---------------------------------------------------------------------------------
 
-
-def ignoring(W, rows):
-    """W (d, width), rows (r, d) -> (d, width)."""
-    _, strengths, directions = np.linalg.svd(rows, full_matrices=False)
-    B = directions[strengths > 1e-9 * strengths[0]]  # (rank, d): perpendicular, of length 1
-    return W - B.T @ (B @ W)
-
-
-def rows_as_they_are(W, rows):
-    return W - rows.T @ (rows @ W)
-
-
-def rows_of_length_one(W, rows):
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return W - unit.T @ (unit @ W)
-
-
-def directions_by_qr(W, rows):
-    B = np.linalg.qr(rows.T)[0].T
-    return W - B.T @ (B @ W)
-
-
-def all_directions(W, rows):
-    B = np.linalg.svd(rows, full_matrices=False)[2]
-    return W - B.T @ (B @ W)
-
-
-def the_span_kept(W, rows):
-    return W - ignoring(W, rows)
-
-
-def mean_taken_off(W, rows):
-    unit = rows.mean(axis=0) / np.linalg.norm(rows.mean(axis=0))
-    return W - np.outer(unit, unit @ W)
-
-
-def first_rows_zeroed(W, rows):
-    changed = W.copy()
-    changed[: len(rows)] = 0
-    return changed
-
-
-def everything_ignored(W, rows):
-    return np.zeros_like(W)
-
-
-def _ignoring_cases():
-    cases = []
-    for seed, (d, width, r) in enumerate(((8, 4, 3), (12, 12, 5), (6, 3, 1))):
-        rng = np.random.default_rng(seed)
-        rows = 2 * rng.standard_normal((r, d))
-        if r > 2:
-            rows = np.vstack([rows, rows[0] - 3 * rows[1]])  # a mixture of two others
-        cases.append((rng.standard_normal((d, width)), rows))
-    return cases
-
-
-IGNORING = Exercise(
+LEAVES = Exercise(
     id="11.4",
-    title="A head that ignores some rows",
-    minutes=7,
-    points=3,
+    title="What blindness leaves",
+    minutes=4,
+    points=2,
     hints=(
-        "Take off from W what it does within the rows' span. For that you need perpendicular directions of length 1.",
-        "np.linalg.svd(rows, full_matrices=False) gives them as its third result, with their strengths as the second. "
-        "A direction of strength 0 is in no row: leave it out.",
-        "With such directions B (rank, d), x @ B.T @ B is the part of x in the span. So W loses B.T @ (B @ W).",
+        "How much of a place row's squared length is left when 192 of 256 dimensions are projected out?",
+        "How much shorter does that make a half of a query? And a half of a key?",
+        "A score is a product of the two: each is √(1 - r/d) times as long. With 100 words that is 156/256 = .61.",
     ),
-    solution=ignoring,
-    why="x @ W' = (x without its part in the span) @ W: zero for the rows, unchanged for whatever is perpendicular.",
+    solution=0.25,
+    why="Query and key both keep 64 of 256 dimensions: each is √.25 = .5 times as long, their products .25 times.",
     wrong=(
+        Wrong(0.75, "That is what goes: 192 of 256 dimensions. Asked for is what stays."),
         Wrong(
-            rows_as_they_are,
-            "You project with the rows as they are. That works with perpendicular rows of length 1 only: get such "
-            "directions from svd first.",
+            0.5,
+            "That is how much shorter the query's half gets, √(64/256). The key's half gets shorter too, and the score "
+            "is a product of both.",
         ),
-        Wrong(
-            rows_of_length_one,
-            "Your directions have length 1, but they are not perpendicular to each other: what two of them share is "
-            "taken off twice. svd makes them perpendicular.",
-        ),
-        Wrong(
-            all_directions,
-            "Nearly. One of the rows is a mixture of others, so svd gives a direction of strength 0 besides, and you "
-            "ignore that too. Keep directions whose strength is well above 0.",
-        ),
-        Wrong(
-            directions_by_qr,
-            "qr gives perpendicular directions of length 1, but as many as there are rows. One row is a mixture of "
-            "others here, so one direction is too many, and no row lies in it. svd tells its strength: 0.",
-        ),
-        Wrong(the_span_kept, "The other way round: this one sees the rows' span and ignores all the rest."),
-        Wrong(mean_taken_off, "This ignores the rows' mean only. Each row, and every mixture of them, has to go."),
-        Wrong(
-            first_rows_zeroed,
-            "You set rows of W to zero: that ignores single numbers of x. The rows to be ignored fill all d numbers.",
-        ),
-        Wrong(everything_ignored, "A matrix of zeros ignores everything. What is perpendicular to the rows must stay."),
+        Wrong(0.0625, "That is the variance. The spread is its root."),
+        Wrong(0.0, "So it would be with 256 words. 192 words leave 64 dimensions, and places reach into all of them."),
+        Wrong(1.0, "Only words are ignored, but a place's row lies partly in the words' span, and loses that part."),
+        Wrong(25.0, "That is in per cent. Give a share of 1."),
+        Wrong(64.0, "That is the number of dimensions left. What share of the spread is it?"),
     ),
-    cases=_ignoring_cases,
+    rtol=0.02,
 )
 
 # ---- 11.5 after LayerNorm ---------------------------------------------------------------------------------------
@@ -392,9 +345,11 @@ SHARE = Exercise(
         Wrong(0.25, "That is the ratio of lengths, word to place. Asked for is a share of the squared length."),
         Wrong(1 / 16, "That is word to place. The word's share is of the whole: 1 in 1 + 16."),
         Wrong(16 / 17, "That is the place's share."),
+        Wrong(0.06, "Nearly: that is rounded too far. Give three decimals, or the expression."),
+        Wrong(100 / 17, "That is in per cent. Give a share of 1."),
         Wrong(1.0, "After LayerNorm the whole sum has a fixed length. Most of it is the place's."),
     ),
     rtol=0.01,
 )
 
-EXERCISES = (PARTS, SUM, LEFT, IGNORING, SHARE)
+EXERCISES = (BACK, SUM, LEFT, LEAVES, SHARE)
