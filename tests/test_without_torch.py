@@ -16,7 +16,11 @@ class NoTorch:
             raise ImportError("PyTorch is blocked in this test", name=name)
 sys.meta_path.insert(0, NoTorch())
 """
-WITH_TORCH = {"10": set(), "15": {id for id, claim in load_claims().items() if "smollm2" in id or "mask" in id}}
+WITH_TORCH = {
+    "10": set(),
+    "12": set(),
+    "15": {id for id, claim in load_claims().items() if "smollm2" in id or "mask" in id},
+}
 
 
 @pytest.fixture
