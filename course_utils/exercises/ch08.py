@@ -272,6 +272,7 @@ MASK = Exercise(
         Wrong(added, "This is the mask to ADD to scores, 0 and -∞. Asked for is True and False."),
     ),
     cases=lambda: [(5, 2), (1, 3), (6, 0), (4, 9), (9, 4)],
+    fresh=lambda rng: [(int(n), int(n // 3)) for n in rng.integers(10, 40, size=4)],
 )
 
 # ---- 08.4 a layer that cheats -----------------------------------------------------------------------------------

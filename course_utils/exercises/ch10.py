@@ -259,6 +259,7 @@ DIMENSIONS = Exercise(
     ),
     rtol=1e-3,  # ln(V - 1) for ln V is as good
     cases=lambda: [(50_257,), (128_000,), (1_000,), (30_522,)],
+    fresh=lambda rng: [(V,) for V in rng.integers(2_000, 300_000, size=4).tolist()],
     refuses=lambda: [(1,), (0,)],
 )
 
