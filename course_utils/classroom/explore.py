@@ -235,7 +235,7 @@ def _room(ax: Axes) -> list[int]:
 def _note(controls: Mapping[str, Control], inches: float) -> np.ndarray:
     """The strip under the still picture that says what it shows, as pixels of shape (height, width, 4)."""
     shown = ", ".join(f"{c.label} = {_value(c.start)}" for c in controls.values())
-    lines = wrap(f"Still picture, at {shown}. Run this cell for the live controls.", width=int(10 * inches))
+    lines = wrap(f"Still picture, at {shown}. Run this cell for the live controls.", width=int(9 * inches))
     fig, ax = figures.figure("note", "note", "note", size=(inches, 0.1 + 0.27 * len(lines)))
     ax.remove()
     fig.text(0.01, 0.97, "\n".join(lines), va="top", style="italic")
