@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -92,6 +93,12 @@ def test_a_learner_sees_that_it_differs_and_nothing_raises(one, monkeypatch, cap
     settle("single", 0.9)
     assert "✗ differs: did you change something above? (single)" in capsys.readouterr().out
     assert progress.read("10")["settled"]["single"]["within"] is False
+
+
+def test_a_false_claim_says_that_it_is_the_claim_that_fails(one, capsys):
+    one["single"] = replace(one["single"], verdict="fails")
+    settle("single", 0.35)
+    assert "✓ as expected, the claim fails (single)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("value", [0.9, -1, math.nan, math.inf])

@@ -149,7 +149,9 @@ def _scalar(claim: Claim, name: str, value: object) -> float:
 
 
 def _show(claim: Claim, measured: Mapping[str, float], outside: list[str]) -> None:
-    verdict = "differs: did you change something above?" if outside else claim.verdict
+    # "fails" beside a tick would read as if the run had: the tick is about the values, the word about the claim
+    verdict = "as expected, the claim fails" if claim.verdict == "fails" else claim.verdict
+    verdict = "differs: did you change something above?" if outside else verdict
     condition = [f"Condition: {claim.condition}"] if claim.condition else []
     lines = [claim.statement, *condition, *_predictions(claim, settled=not outside)]
     card("bad" if outside else "good", f"{verdict} ({claim.id})", lines, _comparison(claim, measured, outside))
