@@ -245,6 +245,17 @@ def test_the_axes_stay_where_they_are_once_the_widest_texts_were_there():
         figures.check_axes(made.ax)
 
 
+def test_a_curve_after_a_square_map_keeps_its_labels_in_the_picture():
+    def either(ax, view):
+        ax.imshow(np.eye(8)) if view == "map" else ax.plot(x, x)
+        ax.set_ylabel(view)
+
+    made = live(either, view=Choice("view", ["map", "curve"], "map"))
+    for view in ("map", "curve", "map", "curve"):
+        made.paint({"view": view})
+        assert made.ax.yaxis.label.get_window_extent().x0 > 0, view
+
+
 def test_running_the_cell_again_closes_the_old_control(shown):
     shown()
     (old,) = [one for name, one in module._open.items() if name[2] == ALT]

@@ -127,7 +127,7 @@ class Live:
     def _input(self, control: Control) -> widgets.Widget:
         made = control.widget()
         made.description = made.tooltip = control.label
-        made.layout.width = "min(100%, 700px)"
+        made.layout.width = "min(100%, 900px)"  # as wide as a picture: six choices of three words fit a line
         made.style.description_width = "initial"  # the label in full, never cut off
         made.observe(self.redraw, names="value")
         return made
@@ -229,7 +229,9 @@ def _room(ax: Axes) -> list[int]:
     """What the texts around and in an axes need: lines of the title and labels, characters of the rest."""
     ticks = [axis.get_major_formatter().format_ticks(axis.get_majorticklocs()) for axis in (ax.xaxis, ax.yaxis)]
     lines = [len(text.get_text().split("\n")) for text in (ax.title, ax.xaxis.label, ax.yaxis.label)]
-    return [*lines, *(max(map(len, texts), default=0) for texts in (*ticks, [text.get_text() for text in ax.texts]))]
+    stretched = int(ax.get_aspect() == "auto")  # else, as a square map, it leaves room free that a curve will fill
+    longest = (max(map(len, texts), default=0) for texts in (*ticks, [text.get_text() for text in ax.texts]))
+    return [*lines, stretched, *longest]
 
 
 def _note(controls: Mapping[str, Control], inches: float) -> np.ndarray:
