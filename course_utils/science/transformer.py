@@ -144,27 +144,37 @@ class Transformer(nn.Module):
 
     def forward(self, ids: Tensor, positions: ArrayLike | None = None) -> Tensor:
         """Scores of what comes next after each token: (batch, seq) -> (batch, seq, V)."""
-        return self.trace(ids, positions).logits
+        return self.output(self.encode(ids, positions))
 
     def encode(self, ids: Tensor, positions: ArrayLike | None = None) -> Tensor:
         """Each token's vector after the last block and norm: (batch, seq) -> (batch, seq, d)."""
-        return self.norm(self.trace(ids, positions).streams[-1])
+        streams, _ = self._run(ids, positions)
+        return self.norm(streams[-1])
 
     def trace(self, ids: Tensor, positions: ArrayLike | None = None) -> Trace:
         """One pass with everything that it computed on the way."""
+        streams, weights = self._run(ids, positions)
+        return Trace(self.output(self.norm(streams[-1])), tuple(streams), tuple(weights))
+
+    def embed(self, ids: Tensor, positions: ArrayLike | None = None) -> Tensor:
+        """What enters the first block: (batch, seq) -> (batch, seq, d)."""
+        return self._embed(ids, self._places(ids, positions))
+
+    def _run(self, ids: Tensor, positions: ArrayLike | None) -> tuple[list[Tensor], list[Tensor]]:
+        """The streams before the first block and after each, and each block's weights."""
         places = self._places(ids, positions)
-        x = self.embed(ids, places)  # (batch, seq, d)
+        x = self._embed(ids, places)  # (batch, seq, d)
         bias = self._score_bias(places, x)
         streams, all_weights = [x], []
         for block in self.blocks:
             x, weights = block(x, places, bias)
             streams.append(x)
             all_weights.append(weights)
-        return Trace(self.output(self.norm(x)), tuple(streams), tuple(all_weights))
+        return streams, all_weights
 
-    def embed(self, ids: Tensor, positions: ArrayLike | None = None) -> Tensor:
-        """What enters the first block: (batch, seq) -> (batch, seq, d)."""
-        config, places = self.config, self._places(ids, positions)
+    def _embed(self, ids: Tensor, places: NDArray) -> Tensor:
+        """Token rows, with what the scheme says of the places (seq,): (batch, seq, d)."""
+        config = self.config
         rows = self.tokens(ids)  # (batch, seq, d - place_numbers)
         if config.scheme == "sinusoidal":  # Vaswani et al., section 3.4: rows times sqrt(d_model)
             return rows * math.sqrt(config.d_model) + _like(rows, sinusoids(places, config.d_model, config.base))
