@@ -13,11 +13,9 @@ from nbformat import NotebookNode, v4
 
 from course_utils import exercises
 
-SUBMISSIONS: dict[str, Callable[[Path, Path], None]] = {}  # by kind, in the order in which they stand here
+SUBMISSIONS: dict[str, Callable[[Path, Path], None]] = {}  # by kind
 ENDLESS = "def decode(sums, words):\n    while True:\n        pass"
 STUBBORN = "import time\nwhile True:\n    try:\n        time.sleep(0.1)\n    except BaseException:\n        pass"
-HOG = "def decode(sums, words):\n    return [np.ones(2**27) for _ in range(64)]"  # 64 GiB
-BIG_OUTPUT = "import sys\nfor _ in range(50):\n    sys.stdout.write('x' * 1_000_000)"  # 50 MB in one line
 
 
 def cell(notebook: NotebookNode, grade_id: str) -> NotebookNode:
@@ -72,6 +70,30 @@ def kind(function: Callable[[Path, Path], None]) -> Callable[[Path, Path], None]
     return function
 
 
+OTHER_ANSWERS = {  # kinds that differ from full marks in what they answer to 10.1, and in nothing else
+    "syntax_error": "def decode(sums, words)\n    return 0",
+    "infinite_loop": ENDLESS,
+    "stubborn_loop": STUBBORN,
+    "memory_hog": "def decode(sums, words):\n    return [np.ones(2**27) for _ in range(64)]",  # 64 GiB
+    "memory_hog_outside": "hoard = [np.ones(2**27) for _ in range(64)]",
+    "sys_exit": "import sys\nsys.exit()",
+    "plain_exit": "exit()",
+    "os_exit": "import os\nos._exit(0)",
+    "output_of_50_mb": "import sys\nfor _ in range(50):\n    sys.stdout.write('x' * 1_000_000)",  # 50 MB in one line
+    "endless_lines": "while True:\n    print('still running')",
+    "asks_for_input": "answer = input('Which axis? ')",
+    "recursion_without_end": "def decode(sums, words):\n    return decode(words, sums)",
+}
+
+
+def answering(code: str) -> Callable[[Path, Path], None]:
+    """A kind of submission with this code as its answer to 10.1."""
+    return lambda release, folder: write(solved(release, _10_1=code), folder)
+
+
+SUBMISSIONS.update({name: answering(code) for name, code in OTHER_ANSWERS.items()})
+
+
 @kind
 def full_marks(release, folder):
     write(solved(release), folder)
@@ -85,51 +107,6 @@ def half_done(release, folder):
 @kind
 def blank(release, folder):
     write(nbformat.read(release, as_version=4), folder)
-
-
-@kind
-def syntax_error(release, folder):
-    write(solved(release, _10_1="def decode(sums, words)\n    return 0"), folder)
-
-
-@kind
-def infinite_loop(release, folder):
-    write(solved(release, _10_1=ENDLESS), folder)
-
-
-@kind
-def stubborn_loop(release, folder):
-    write(solved(release, _10_1=STUBBORN), folder)
-
-
-@kind
-def memory_hog(release, folder):
-    write(solved(release, _10_1=HOG), folder)
-
-
-@kind
-def memory_hog_outside(release, folder):
-    write(solved(release, _10_1="hoard = [np.ones(2**27) for _ in range(64)]"), folder)
-
-
-@kind
-def sys_exit(release, folder):
-    write(solved(release, _10_1="import sys\nsys.exit()"), folder)
-
-
-@kind
-def plain_exit(release, folder):
-    write(solved(release, _10_1="exit()"), folder)
-
-
-@kind
-def os_exit(release, folder):
-    write(solved(release, _10_1="import os\nos._exit(0)"), folder)
-
-
-@kind
-def output_of_50_mb(release, folder):
-    write(solved(release, _10_1=BIG_OUTPUT), folder)
 
 
 @kind
@@ -331,11 +308,6 @@ def stored_output_of_50_mb(release, folder):
 
 
 @kind
-def endless_lines(release, folder):
-    write(solved(release, _10_1="while True:\n    print('still running')"), folder)
-
-
-@kind
 def metadata_of_another_kind(release, folder):
     notebook = solved(release)
     cell(notebook, "10-1-test").metadata["nbgrader"] = "a text"
@@ -349,22 +321,12 @@ def nested_too_deep(release, folder):
 
 
 @kind
-def asks_for_input(release, folder):
-    write(solved(release, _10_1="answer = input('Which axis? ')"), folder)
-
-
-@kind
 def forks_and_threads(release, folder):
     code = solution(exercises.find("10.1"), "")
     more = (
         "import os, threading, time\nthreading.Thread(target=time.sleep, args=(10_000,)).start()\nif not os.fork():\n"
     )
     write(solved(release, _10_1=f"{more}    time.sleep(30)\n    os._exit(0)\n\n\n{code}"), folder)
-
-
-@kind
-def recursion_without_end(release, folder):
-    write(solved(release, _10_1="def decode(sums, words):\n    return decode(words, sums)"), folder)
 
 
 def stdout_closed(release, folder):
